@@ -6,6 +6,7 @@
     python benchmarks/reading.py pooled --encoder onnx:folds/fold0/onnx       # over the pool of each set
     python benchmarks/reading.py filings --kb FOLDER --show      # 60 questions about eight filings
     python benchmarks/reading.py speed
+    python benchmarks/reading.py rows --out FOLDER               # questions of several hops, for clew train sentences
     python benchmarks/reading.py train --fold 1 2 3 4 --from all-MiniLM-L6-v2 --out FOLDER     # two hours of one core
     python benchmarks/reading.py gold --fold 1 2 3 4 --model onnx:FOLDER/onnx
     python benchmarks/reading.py pooled --fold 1 2 3 4 --model onnx:FOLDER/onnx
@@ -51,6 +52,7 @@ from clew.store.store import Store
 from clew.train.reader import ReaderSettings, is_right, train_reader
 from clew.train.reading_data import collect_examples, gold_example, tatqa_questions
 from clew.train.reading_examples import ReadingExample, marked_examples
+from clew.train.sentence_questions import multihop_question
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
@@ -347,6 +349,42 @@ def pooled(options: argparse.Namespace) -> None:
             base.close()
 
 
+def write_rows(options: argparse.Namespace) -> None:
+    """Write multi-hop questions as ``clew train sentences`` reads them, each with the sentences that have its answer:
+    those of the folds, in halves that are held out in turn (``hops-1``, ``hops-2``), and all others (``known``)."""
+    files: dict[str, list[str]] = {"hops-1": [], "hops-2": [], "known": []}
+    chosen = multihop(options.data, options.fold)
+    for name, group in multihop(options.data, range(folds.FOLDS)).items():
+        own = {example.id for example in chosen[name]}
+        for number, example in enumerate(group):
+            row = write_row(example)
+            if row["answers"]:
+                file = f"hops-{1 + number % 2}" if example.id in own else "known"
+                files[file].append(json.dumps(row, ensure_ascii=False))
+    options.out.mkdir(parents=True, exist_ok=True)
+    for file, lines in files.items():
+        (options.out / f"{file}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"{file}: {len(lines)} questions")
+
+
+def write_row(example: Example) -> dict[str, Any]:
+    """Return a multi-hop question as a line of a file of questions."""
+    question = multihop_question(example)
+    passages = question.example.passages
+    return {
+        "question": example.question,
+        "kind": "hops",
+        "polar": question.example.verdict,
+        "passages": [{"title": each.title, "text": each.text} for each in passages],
+        "answers": [
+            {"passage": number, "text": passages[number].text[start:end]}
+            for number, start, end, is_right in question.options
+            if is_right
+        ],
+        "value": None if question.example.verdict else {"text": example.answers[0]},
+    }
+
+
 def print_pooled(name: str, reader: str, examples: Sequence[Example], answers: Sequence[Answer]) -> None:
     """Print a row of the table, and one for each type of question."""
     rows: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
@@ -419,7 +457,7 @@ def grade_answer(answer: Answer, golds: Sequence[str]) -> str:
 def main() -> None:
     parts = {
         "gold": gold, "baselines": baselines, "pooled": pooled, "filings": filings, "train": train,
-        "speed": speed,
+        "speed": speed, "rows": write_rows,
     }  # fmt: skip
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

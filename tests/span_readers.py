@@ -19,10 +19,11 @@ def scripted_judge() -> PlanJudge:
     shipped = create_plan_judge()
     judge = PlanJudge(shipped.folder, shipped.encoder)
     judge.__dict__["sentences"] = SentenceModel(
-        LinearScore(_weights(FEATURES, score=1.0), np.ones(len(FEATURES))),
-        _weights(CONFIDENCE, score=1.0),
+        LinearScore(_beside_nothing(_weights(FEATURES, score=1.0)), np.ones(2 * len(FEATURES))),
+        _beside_nothing(_weights(CONFIDENCE, score=1.0)),
         _weights(MARKED, constant=4.0),
         _weights(VERDICT, **{"constant": -1.0, "yes against no": 1.0}),
+        np.zeros(shipped.encoder.dimension + 1),
         np.zeros(shipped.encoder.dimension + 1),
     ).to_arrays()
     return judge
@@ -30,6 +31,11 @@ def scripted_judge() -> PlanJudge:
 
 def _weights(names: tuple[str, ...], **weights: float) -> Any:
     return np.array([weights.get(name, 0.0) for name in names])
+
+
+def _beside_nothing(weights: Any) -> Any:
+    """Return weights with nothing that counts beside for questions of several hops."""
+    return np.append(weights, np.zeros(len(weights)))
 
 
 def span_reader(model: SpanModel, **options: Any) -> SpanAnswerReader:

@@ -19,20 +19,20 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_671,
+    "core": 7_571,
     "parse": 15_843,
     "store": 11_528,
     "models": 3_869,
     "graph": 1_726,
     "triples": 7_004,
-    "questions": 8_234,
+    "questions": 8_250,
     "retrieve": 5_488,
-    "methods": 16_423,
+    "methods": 16_394,
     "knowledge_base": 8_298,
     "evaluate": 3_765,
-    "train": 7_674,
+    "train": 7_741,
     "papers": 3_381,
-    "app": 18_238,
+    "app": 18_246,
     ".": 352,
 }
 QUESTION = (

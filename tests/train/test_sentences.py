@@ -10,8 +10,27 @@ import pytest
 from clew.core.errors import UsageError
 from clew.core.types import Hit, Node
 from clew.knowledge_base.knowledge_base import open as open_base
-from clew.questions.sentences import LIST, SENTENCE, Mark, Option, SentenceModel, measure_mark, split_hits
-from clew.train.sentences import RECORD, answers_with, train_sentences, write_documents, write_tables
+from clew.questions.sentences import (
+    LIST,
+    SENTENCE,
+    Mark,
+    Option,
+    SentenceModel,
+    add_through,
+    measure_mark,
+    split_hits,
+)
+from clew.train.sentences import (
+    HOPS,
+    RECORD,
+    SentenceExample,
+    answers_with,
+    fit_confidence,
+    fit_score,
+    train_sentences,
+    write_documents,
+    write_tables,
+)
 
 FACTS = [
     ("The ferry", "Crossing", "The ferry crosses the Arde at Olm. It takes nine minutes.", "nine minutes"),
@@ -70,6 +89,13 @@ def test_files_of_another_form_and_a_single_file_are_refused(tmp_path):
         train_sentences(
             [tmp_path / "other.jsonl", tmp_path / "Olm.jsonl"], tmp_path / "out2", lambda *told: None
         )
+
+
+def test_files_of_nothing_but_several_hops_are_refused(tmp_path):
+    files = [write_questions(tmp_path, name) for name in ("Olm", "Pera")]
+    files[1].write_text(files[1].read_text().replace('"fact"', '"hops"').replace('"none-close"', '"hops"'))
+    with pytest.raises(UsageError, match="fewer than two files have other kinds"):
+        train_sentences(files, tmp_path / "out", lambda *told: None)
 
 
 def test_passages_become_documents_with_their_sections(tmp_path):
@@ -140,3 +166,51 @@ def test_a_mark_that_is_a_whole_cell_is_told_from_one_that_is_not():
         for mark in [Mark(0, text.index(words), text.index(words) + len(words), 0.5)]
     ]
     assert shares == [1.0, 1.0, -1.0, -1.0]
+
+
+#: How likely a question asks through another thing, by a vector of one dimension: 1 says that it does.
+THROUGH = np.array([20.0, -10.0])
+
+
+def draw_examples(kind, count, rng):
+    """Return questions of three options: of several hops the one with the higher second feature is right, of others
+    the one with the higher first."""
+    drawn = []
+    for _ in range(count):
+        features = rng.normal(size=(3, 2))
+        column = 1 if kind == HOPS else 0
+        right = np.arange(3) == features[:, column].argmax()
+        vector = np.array([float(kind == HOPS)])
+        drawn.append(SentenceExample("?", kind, [], features, vector, right))
+    return drawn
+
+
+def test_questions_of_several_hops_have_weights_of_their_own_and_take_none_from_others():
+    rng = np.random.default_rng(1)
+    plain, hops = (draw_examples(kind, 60, rng) for kind in ("fact", HOPS))
+    alone, both = fit_score(plain, THROUGH), fit_score([*plain, *hops], THROUGH)
+    assert (alone.weights[2:] == 0).all()
+
+    def share_right(score, examples):
+        chosen = [
+            score.scores(add_through(each.features, each.vector, THROUGH)).argmax() for each in examples
+        ]
+        return np.mean([each.right[place] for each, place in zip(examples, chosen, strict=True)])
+
+    assert share_right(alone, hops) < 0.6 and share_right(both, hops) > 0.9
+    unseen = draw_examples("fact", 60, rng)
+    assert share_right(both, unseen) >= share_right(alone, unseen) - 0.05 > 0.85
+
+
+def test_the_confidence_of_other_questions_is_as_without_those_of_several_hops():
+    rng = np.random.default_rng(2)
+    in_hops = np.arange(400) < 100
+    own = np.column_stack([np.ones(400), rng.normal(size=400)])
+    right = rng.random(400) < np.where(in_hops, 0.2, 1 / (1 + np.exp(-2 * own[:, 1])))
+    rows = np.column_stack([own, own * in_hops[:, None]])
+    alone = fit_confidence(rows[~in_hops], right[~in_hops], in_hops[~in_hops])
+    both = fit_confidence(rows, right, in_hops)
+    chances = [1 / (1 + np.exp(-rows @ weights)) for weights in (alone, both)]
+    assert np.abs(chances[0] - chances[1])[~in_hops].max() < 0.05
+    assert chances[1][in_hops].mean() == pytest.approx(0.2, abs=0.08)
+    assert chances[0][in_hops].mean() > 0.4

@@ -245,27 +245,40 @@ def measure_sentences(
 def add_several(features: Floats, vector: Floats, several: Floats) -> Floats:
     """Return features with how likely the question of a ``vector`` asks for several things, at the options that are
     lists."""
-    chance = _logistic(several, np.append(vector, 1.0))
+    chance = _weigh_vector(several, vector)
     return np.column_stack([features[:, :-1], features[:, FEATURES.index("list")] * chance])
+
+
+def add_through(features: Floats, vector: Floats, through: Floats) -> Floats:
+    """Return features, (..., features), with as many more behind them: what they count beside where a question asks
+    for something through another thing, by how likely that of a ``vector`` does. In "the mayor of the city where Ann
+    was born" the sentence that is most like the question only leads to the answer."""
+    return np.concatenate([features, features * _weigh_vector(through, vector)], axis=-1)
+
+
+def _weigh_vector(weights: Floats, vector: Floats) -> float:
+    return _logistic(weights, np.append(vector, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceModel:
     """The fitted weights: of the linear score of options, of the confidence in the first, of that in the words marked
-    in an option that answers, of that in yes or no, and of whether a question asks for several things (by its vector
-    and a constant)."""
+    in an option that answers, of that in yes or no, and of whether a question asks for several things and whether it
+    asks through another thing (by its vector and a constant)."""
 
     score: LinearScore
     confidence: Floats
     marked: Floats
     verdict: Floats
     several: Floats
+    through: Floats
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> SentenceModel:
         """Return the model of the arrays that :meth:`to_arrays` gives."""
         score = LinearScore(arrays["weights"], arrays["scales"])
-        return cls(score, arrays["confidence"], arrays["marked"], arrays["verdict"], arrays["several"])
+        names = ("confidence", "marked", "verdict", "several", "through")
+        return cls(score, *(arrays[name] for name in names))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays by name."""
@@ -276,18 +289,20 @@ class SentenceModel:
             "marked": self.marked,
             "verdict": self.verdict,
             "several": self.several,
+            "through": self.through,
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Options in ``order``, the likeliest first, their ``shares`` of the probability among all, and how likely it is
-    that the first one answers."""
+    """Options in ``order``, the likeliest first, their ``shares`` of the probability among all, how likely it is that
+    the first one answers, and how likely the question asks ``through`` another thing."""
 
     options: Sequence[Option]
     order: Sequence[int]
     shares: Floats
     probability: float
+    through: float
 
     def apart(self, most: int) -> list[tuple[Option, float]]:
         """Return the first options that do not overlap, each with the probability that it answers: that of the first
@@ -317,9 +332,10 @@ class SentenceRanker:
             return None
         model = SentenceModel.of_arrays(self.judge.sentences)
         features = add_several(features, vector, model.several)
-        shares, order = share_scores(model.score.scores(features))
-        first = measure_first(question, options, features, shares, order)
-        return Ranked(options, order, shares, _logistic(model.confidence, first))
+        shares, order = share_scores(model.score.scores(add_through(features, vector, model.through)))
+        first = add_through(measure_first(question, options, features, shares, order), vector, model.through)
+        asked = _weigh_vector(model.through, vector)
+        return Ranked(options, order, shares, _logistic(model.confidence, first), asked)
 
     def choose_mark(
         self, hits: Sequence[Hit], option: Option, marks: Sequence[Mark]

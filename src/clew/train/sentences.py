@@ -27,7 +27,7 @@ from clew.knowledge_base import registry
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.methods.readers.spans import SpanAnswerReader, read_hits, score_verdicts
 from clew.models.plan_judge import SENTENCES_FILE, create_plan_judge
-from clew.questions.linear import train_linear
+from clew.questions.linear import LinearScore, train_linear
 from clew.questions.sentences import (
     LIST,
     MARKED,
@@ -35,6 +35,7 @@ from clew.questions.sentences import (
     Option,
     SentenceModel,
     add_several,
+    add_through,
     measure_first,
     measure_mark,
     measure_verdict,
@@ -42,6 +43,8 @@ from clew.questions.sentences import (
 )
 from clew.train.plan_data import fit_logistic
 from clew.train.plan_fitting import count_by, measure_chances, remember
+from clew.train.reading_data import NOT_TRAINED_ON
+from clew.train.reading_examples import marked_examples
 from clew.train.sentence_questions import document_titles, read_lines
 from clew.train.training_folder import FINISHED, TrainingFolder
 
@@ -61,6 +64,8 @@ _ITEMS, _MOST_OF = 0.75, 0.6
 _WITHOUT, _FAR = 0.2, 10.0
 #: Marked words are the value from this token F1 on.
 _SAME = 0.6
+#: The kind of a question that asks through another thing; so many of each source with marked answers do not.
+HOPS, _MOST_MARKED = "hops", 500
 #: What stands between the cells of a row.
 _CELL_END = " | "
 _SPACE = re.compile(r"[\s|*_`\\-]+")
@@ -100,11 +105,13 @@ def train_sentences(
     pairs: Path | None = None,
     reader: str = DEFAULT_READER,
     wordings: Sequence[Path] = (),
+    marked: Path | None = None,
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and return the record, which is also written there. ``pairs`` is a file of
     questions of yes or no with a sentence each, of which those about the documents of ``files`` are asked, too; from
-    the questions of ``wordings`` is learned which ask for several things. After an interrupt the same call goes on.
-    Raises UsageError."""
+    the questions of ``wordings`` is learned which ask for several things and which through another (the kind
+    :data:`HOPS`), which none of a file with ``marked`` answers does. After an interrupt the same call goes on. Raises
+    UsageError."""
     if len(files) < 2:
         raise UsageError("one file is too few", "Whole files are held out: give at least two")
     output = TrainingFolder(out, RECORD)
@@ -114,6 +121,7 @@ def train_sentences(
         "pairs": pairs.name if pairs else None,
         "reader": reader,
         "wordings": [file.name for file in wordings],
+        "marked": marked.name if marked else None,
     }
     if FINISHED in output.matching_record(description):
         return output.read()
@@ -124,24 +132,43 @@ def train_sentences(
         examples[file.stem] = remember(
             out / f"sentences-{file.stem}.pickle", partial(prepare_file, file, pairs, reader)
         )
-    several = fit_several(wordings)
+    if sum(any(each.kind != HOPS for each in own) for own in examples.values()) < 2:
+        raise UsageError(
+            f"fewer than two files have other kinds than {HOPS}", "What counts anyway is learned from these"
+        )
+    several, through = fit_wordings(wordings, marked)
     for own in examples.values():
         own[:] = [replace(each, features=add_several(each.features, each.vector, several)) for each in own]
-    model, measures = fit_sentences(examples, several)
+    model, measures = fit_sentences(examples, several, through)
     np.savez_compressed(out / SENTENCES_FILE, **model.to_arrays())  # type: ignore[arg-type]
     record = {**description, FINISHED: measures}
     output.write(record)
     return record
 
 
-def fit_several(files: Sequence[Path]) -> Floats:
-    """Return the weights of whether a question asks for several things, by its vector and a constant; without files
-    none does."""
+def fit_wordings(files: Sequence[Path], marked: Path | None = None) -> tuple[Floats, Floats]:
+    """Return the weights of whether a question asks for several things, and of whether it asks through another, by
+    its vector and a constant; without files none does."""
     rows = [row for file in files for row in read_lines(file)]
-    vectors = create_plan_judge().encoder.encode([row["question"] for row in rows] or [""])
+    own = [row for row in rows if row["kind"] != HOPS]
+    several = _fit_vectors([(row["question"], row["kind"] == LIST) for row in own])
+    asked = [(row["question"], row["kind"] == HOPS) for row in rows]
+    if marked is not None:
+        sources: dict[str, list[str]] = {}
+        for example in marked_examples(marked, NOT_TRAINED_ON):
+            sources.setdefault(example.source, []).append(example.question)
+        chooser = random.Random("marked")
+        for questions in sources.values():
+            drawn = chooser.sample(questions, min(len(questions), _MOST_MARKED))
+            asked += [(question, False) for question in drawn]
+    return several, _fit_vectors(asked)
+
+
+def _fit_vectors(questions: Sequence[tuple[str, bool]]) -> Floats:
+    """Return the weights of a property of questions by their vectors and a constant."""
+    vectors = create_plan_judge().encoder.encode([question for question, _ in questions] or [""])
     features = np.column_stack([np.asarray(vectors, dtype=np.float64), np.ones(len(vectors))])
-    asks = np.array([row["kind"] == LIST for row in rows] or [False])
-    return fit_logistic(features, asks, _DECAY)
+    return fit_logistic(features, np.array([has for _, has in questions] or [False]), _DECAY)
 
 
 def prepare_file(
@@ -312,30 +339,30 @@ class Judged:
 
 
 def fit_sentences(
-    examples: Mapping[str, Sequence[SentenceExample]], several: Floats
+    examples: Mapping[str, Sequence[SentenceExample]], several: Floats, through: Floats
 ) -> tuple[SentenceModel, dict[str, Any]]:
-    """Return what all files give, and figures of each file by what the others give. ``several`` are the weights of
-    :func:`fit_several`, which the features have already."""
+    """Return what all files give, and figures of each file by what the others give. ``several`` and ``through`` are
+    the weights of :func:`fit_wordings`; the features have the first already."""
     judged: list[Judged] = []
     for file, own in examples.items():
-        score = train_linear(
-            [(each.features, each.right) for name, of in examples.items() if name != file for each in of]
-        )
+        score = fit_score([each for name, of in examples.items() if name != file for each in of], through)
         chooser = random.Random(file)
         thin = [thin_out(each, chooser) for each in own]
         without = [leave_out_answers(each) for each in own if chooser.random() < _WITHOUT]
         thin += [each for each in without if each.options]
         for is_small, each in [*((False, each) for each in own), *((True, each) for each in thin)]:
-            shares, order = share_scores(score.scores(each.features))
+            shares, order = share_scores(score.scores(add_through(each.features, each.vector, through)))
             features = measure_first(each.question, each.options, each.features, shares, order)
+            features = add_through(features, each.vector, through)
             judged.append(Judged(file, each, is_small, order, features))
     right = np.array([each.is_right for each in judged])
     rows = np.array([each.features for each in judged])
+    in_hops = np.array([each.example.kind == HOPS for each in judged])
     chances = np.zeros(len(judged))
     for file in examples:
         inside = np.array([each.file == file for each in judged])
-        chances[inside] = 1 / (1 + np.exp(-rows[inside] @ fit_logistic(rows[~inside], right[~inside])))
-    score = train_linear([(each.features, each.right) for of in examples.values() for each in of])
+        weights = fit_confidence(rows[~inside], right[~inside], in_hops[~inside])
+        chances[inside] = 1 / (1 + np.exp(-rows[inside] @ weights))
     marks = [mark for of in examples.values() for each in of for mark in each.marks]
     verdicts = [
         (measure_verdict(*each.example.verdict[:2], chance), is_verdict_right(each.example.verdict))
@@ -343,12 +370,52 @@ def fit_sentences(
         if each.example.verdict is not None and each.is_right
     ]
     model = SentenceModel(
-        score, fit_logistic(rows, right), _fit_pairs(marks, MARKED), _fit_pairs(verdicts, VERDICT), several
+        fit_score([each for of in examples.values() for each in of], through),
+        fit_confidence(rows, right, in_hops),
+        _fit_pairs(marks, MARKED),
+        _fit_pairs(verdicts, VERDICT),
+        several,
+        through,
     )
     measures = measure_judged(judged, chances)
     measures["marked words right"] = {"right": sum(flag for _, flag in marks), "of": len(marks)}
     measures["yes or no right"] = {"right": sum(flag for _, flag in verdicts), "of": len(verdicts)}
     return model, measures
+
+
+def fit_score(examples: Sequence[SentenceExample], through: Floats) -> LinearScore:
+    """Return the score of options, over the features of :func:`add_through`: what counts anyway comes from questions
+    of one hop, what counts beside for others from all, with that as it is."""
+    plain = [(each.features, each.right) for each in examples if each.kind != HOPS]
+    score = train_linear(plain)
+    own = score.weights / score.scales
+    beside = np.zeros(len(own))
+    if len(plain) < len(examples):
+        both = train_linear(
+            [
+                (_put_first(add_through(each.features, each.vector, through), own), each.right)
+                for each in examples
+            ]
+        )
+        weights = both.weights / both.scales
+        own, beside = own * weights[0], weights[1:]
+    return LinearScore(np.append(own, beside), np.ones(2 * len(own)))
+
+
+def fit_confidence(rows: Floats, right: NDArray[np.bool_], in_hops: NDArray[np.bool_]) -> Floats:
+    """Return the weights of the confidence, as :func:`fit_score` does; ``in_hops`` are the questions of several
+    hops."""
+    own = fit_logistic(rows[~in_hops, : rows.shape[1] // 2], right[~in_hops])
+    beside = np.zeros(len(own))
+    if in_hops.any():
+        weights = fit_logistic(_put_first(rows, own), right)
+        own, beside = own * weights[0], weights[1:]
+    return np.append(own, beside)
+
+
+def _put_first(features: Floats, own: Floats) -> Floats:
+    """Return the second half of features behind a column of the first half, weighed."""
+    return np.column_stack([features[:, : len(own)] @ own, features[:, len(own) :]])
 
 
 def is_verdict_right(verdict: tuple[float, float, str]) -> bool:

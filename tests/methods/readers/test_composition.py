@@ -58,6 +58,7 @@ def test_questions_of_several_hops_are_taken_apart(question, parts):
         "",
         "Did sales fall in 2022?",
         "Was it a cold winter in 1922?",
+        "Was the Kittiwake built before 1900?",
         "???",
     ],
 )
@@ -74,10 +75,6 @@ def test_other_questions_stay_whole(question):
         ("Are Ada Pell and Bo Lind from the same country?", ["an American", "United States"], "yes"),
         ("Are Ada Pell and Bo Lind from the same country?", ["Norway", "Swedish"], "no"),
         ("When was the director of Red Dust born?", ["Ada Pell", "1901"], "1901"),
-        ("Was the Kittiwake built before 1900?", ["in 1898"], "yes"),
-        ("Did Ada Pell die after 1950?", ["3 May 1931"], "no"),
-        ("Was the pier opened in the 1920s?", ["12 June 1924"], "yes"),
-        ("Was the pier opened in 1923?", ["between 1922 and 1923"], ""),
     ],
 )
 def test_the_answer_follows_from_the_values(question, values_read, answer):

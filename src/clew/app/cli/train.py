@@ -531,7 +531,14 @@ def sentences(
     wordings: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE", help="JSON lines: other questions with kinds, to learn which ask for a list."
+            metavar="FILE",
+            help="JSON lines: other questions with kinds, to learn which ask for a list, or in hops.",
+        ),
+    ] = None,
+    marked: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="JSON lines: questions with marked answers, none of which asks in hops."
         ),
     ] = None,
     reader: Annotated[
@@ -540,10 +547,10 @@ def sentences(
 ) -> None:
     """Train what chooses the sentences that answer a question, and how sure it is of them.
 
-    A line is JSON with question, kind (none-close and none-far have no answer), passages (title, text) and answers
-    (text). The passages of a file become a base, and each question is asked of it. Each file is held out in turn:
-    from that come the figures. The reader must not have been trained on these documents, else its scores count for
-    too much. An interrupted run continues when started again. Needs no torch.
+    A line is JSON with question, kind (none-close and none-far have no answer, hops asks through another thing),
+    passages (title, text) and answers (text). The passages of a file become a base, and each question is asked of it.
+    Each file is held out in turn: from that come the figures. The reader must not have been trained on these
+    documents, else its scores count for too much. An interrupted run continues when started again. Needs no torch.
 
       clew train sentences --data manuals.jsonl --data policies.jsonl --out ours
     """
@@ -558,6 +565,7 @@ def sentences(
             pairs=polar,
             reader=reader,
             wordings=wordings or (),
+            marked=marked,
         )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")

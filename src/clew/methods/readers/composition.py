@@ -5,7 +5,6 @@ These questions are taken apart; every other question stays whole.
 - Comparisons of two things, directly or by something of theirs: "Who was born first, A or B?", "Which film has the
   director who died later, A or B?", "Are A and B from the same country?". Each side is read by itself, and the rules
   of :mod:`clew.core.values` compare the values.
-- A time that is compared with a year: "Was the bridge built before 1900?" becomes "When was the bridge built?".
 - Two questions in one: "What did the bridge cost, and who paid for it?".
 - Nested questions: "When was the director of A born?" becomes "Who is the director of A?", and, with the answer in
   its place, "When was #1 born?".
@@ -19,7 +18,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from clew.core.number_comparisons import NumberComparison, find_comparisons
 from clew.core.values import EITHER, POLAR, asks_for_equality, remove_names, settle_values
 
 #: How a relation is asked for, best wording first; any other relation is asked for by its own name.
@@ -60,15 +58,13 @@ class Composition:
 
     ``value``: the answer is that of the last sub-question. ``compare``: the answers of the sub-questions numbered
     ``sides`` (from 1), which are about ``names``, are compared as the question asks
-    (:func:`clew.core.values.settle_values`). ``all``: every answer is part of the answer. ``year``: yes or no, by
-    whether the year in the last answer passes ``test``.
+    (:func:`clew.core.values.settle_values`). ``all``: every answer is part of the answer.
     """
 
     parts: tuple[SubQuestion, ...]
-    ending: Literal["value", "compare", "all", "year"]
+    ending: Literal["value", "compare", "all"]
     sides: tuple[int, int] = (0, 0)
     names: tuple[str, str] = ("", "")
-    test: NumberComparison | None = None
 
 
 #: What a comparison compares, by its words; the first that matches counts.
@@ -166,12 +162,7 @@ def compose_question(question: str) -> Composition | None:
     question = " ".join(question.split())
     if re.search(r"#\d", question):
         return None
-    return (
-        _split_question(question)
-        or _compose_comparison(question)
-        or _compose_year(question)
-        or _compose_nested(question)
-    )
+    return _split_question(question) or _compose_comparison(question) or _compose_nested(question)
 
 
 _SEVERAL = re.compile(
@@ -195,32 +186,6 @@ _ASKS = re.compile(r"^(?:(?:in|on|at|for|by|to|from|of) )?(?:what|who|when|where
 
 def _capitalise(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-_YEAR = re.compile(r"\b(?:1[0-9]|20)\d\d\b")
-_EVENT = re.compile(r"^(?P<auxiliary>was|were|did) (?P<event>.{4,})$", re.IGNORECASE)
-#: What happens to a thing once, so that "in 1912" asks for when.
-_ONCE = re.compile(
-    r"\b(?:born|built|founded|established|released|published|written|made|signed|dated|opened|completed|launched"
-    r"|incorporated|formed|created|granted|elected|appointed|killed|lost|die|marry|married)$",
-    re.IGNORECASE,
-)
-
-
-def _compose_year(question: str) -> Composition | None:
-    """Return the question for the time of an event that a question compares with a year.
-
-    >>> [part.text for part in compose_question("Was the Kittiwake built before 1900?").parts]
-    ['When was the Kittiwake built?']
-    """
-    tests = [test for test in find_comparisons(question) if test.is_year]
-    if len(tests) != 1 or question[tests[0].end :].strip(" ?."):
-        return None
-    match = _EVENT.match(question[: tests[0].start].strip(" ,"))
-    if match is None or (tests[0].test == "=" and not _ONCE.search(match["event"])):
-        return None
-    asked = f"When {match['auxiliary'].lower()} {match['event']}?"
-    return Composition((SubQuestion(asked, ""),), "year", test=tests[0])
 
 
 def _compose_comparison(question: str) -> Composition | None:
@@ -280,9 +245,6 @@ def compose_answer(question: str, composition: Composition, values: list[str]) -
         return values[-1]
     if composition.ending == "all":
         return "; ".join(values)
-    if composition.test is not None:
-        years = _YEAR.findall(values[-1])
-        return "" if len(years) != 1 else "yes" if composition.test.holds(float(years[0])) else "no"
     first, second = ([values[side - 1]] for side in composition.sides)
     settled = settle_values(question, composition.names, (first, second))
     return settled.text if settled else ""

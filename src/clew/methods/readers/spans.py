@@ -85,6 +85,8 @@ _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 RULED_LENGTH = 600
 #: From these probabilities on words are marked in a sentence, they alone are the answer, and a title is.
 _SURE_MARK, _SURE_WORDS, _SURE_TITLE = 0.5, 0.9, 0.5
+#: A question asks through another thing if it does so with this probability.
+_ASKS_THROUGH = 0.5
 #: A hop of a composed question has an answer from this confidence on.
 _SURE_HOP = 0.25
 #: The score of "yes" or "no" where it is not among the likeliest spans.
@@ -255,8 +257,10 @@ class SpanAnswerReader:
         nodes = [hit.node for hit in hits]
         marks = self.to_marks(spans)
         readings = []
-        for option, probability in [] if ranked is None else ranked.apart(self.alternatives + 1):
-            reading = self._read_option(question, hits, option, marks, probability)
+        # What is asked through another thing is a name or a value as a rule.
+        sure = _SURE_WORDS if ranked is None or ranked.through < _ASKS_THROUGH else _SURE_MARK
+        for option, probability in ranked.apart(self.alternatives + 1) if ranked else ():
+            reading = self._read_option(question, hits, option, marks, probability, sure)
             if _may_answer(question, reading, nodes):
                 readings.append(reading)
         if readings:
@@ -301,11 +305,17 @@ class SpanAnswerReader:
         ]
 
     def _read_option(
-        self, question: str, hits: Sequence[Hit], option: Option, marks: Sequence[Mark], probability: float
+        self,
+        question: str,
+        hits: Sequence[Hit],
+        option: Option,
+        marks: Sequence[Mark],
+        probability: float,
+        sure: float,
     ) -> Reading:
         """Return the reading of an option that answers with ``probability``: the words marked in it, where these are
-        very likely all that is asked for, else all of its words; a whole row says too little. Where it is likely
-        that the marked words are what is asked, the quote says so."""
+        all that is asked for with the probability ``sure`` or more, else all of its words; a whole row says too
+        little. Where it is likely that the marked words are what is asked, the quote says so."""
         hit = hits[option.place]
         node, whole = hit.node, (option.start, option.end)
         words = node.text[option.start : option.end]
@@ -315,7 +325,7 @@ class SpanAnswerReader:
             mark, chance = chosen
             text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
             quote = replace(quote, answer=place)
-            is_enough = chance >= _SURE_WORDS and not probability * chance < STATED_FROM <= probability
+            is_enough = chance >= sure and not probability * chance < STATED_FROM <= probability
             if option.kind == ROW or is_enough:
                 if option.kind != LIST:
                     quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
