@@ -351,16 +351,21 @@ def pooled(options: argparse.Namespace) -> None:
 
 def write_rows(options: argparse.Namespace) -> None:
     """Write multi-hop questions as ``clew train sentences`` reads them, each with the sentences that have its answer:
-    those of the folds, in halves that are held out in turn (``hops-1``, ``hops-2``), and all others (``known``)."""
-    files: dict[str, list[str]] = {"hops-1": [], "hops-2": [], "known": []}
+    those of the folds, in halves that are held out in turn (``hops-1``, ``hops-2``), and all others (``known``), of
+    each set as many."""
+    files: dict[str, list[str]] = {"hops-1": [], "hops-2": []}
+    others: list[list[str]] = []
     chosen = multihop(options.data, options.fold)
     for name, group in multihop(options.data, range(folds.FOLDS)).items():
         own = {example.id for example in chosen[name]}
+        others.append([])
         for number, example in enumerate(group):
             row = write_row(example)
             if row["answers"]:
-                file = f"hops-{1 + number % 2}" if example.id in own else "known"
-                files[file].append(json.dumps(row, ensure_ascii=False))
+                file = files[f"hops-{1 + number % 2}"] if example.id in own else others[-1]
+                file.append(json.dumps(row, ensure_ascii=False))
+    most = max(map(len, others))
+    files["known"] = [lines[number % len(lines)] for lines in others for number in range(most)]
     options.out.mkdir(parents=True, exist_ok=True)
     for file, lines in files.items():
         (options.out / f"{file}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")

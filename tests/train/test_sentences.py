@@ -19,6 +19,7 @@ from clew.questions.sentences import (
     add_through,
     measure_mark,
     split_hits,
+    weigh_vector,
 )
 from clew.train.sentences import (
     HOPS,
@@ -193,7 +194,8 @@ def test_questions_of_several_hops_have_weights_of_their_own_and_take_none_from_
 
     def share_right(score, examples):
         chosen = [
-            score.scores(add_through(each.features, each.vector, THROUGH)).argmax() for each in examples
+            score.scores(add_through(each.features, weigh_vector(THROUGH, each.vector))).argmax()
+            for each in examples
         ]
         return np.mean([each.right[place] for each, place in zip(examples, chosen, strict=True)])
 

@@ -19,7 +19,9 @@ from clew.core.text import shorten
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
 from clew.core.types import Answer, Plan, Question, Quote
 from clew.methods.graph_questions import GraphQuestions, graphs_in_scope
+from clew.methods.kgp.method import KGP
 from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.spans import SpanAnswerReader
 from clew.methods.readers.table_answers import describe_reading
 from clew.methods.tables.method import TableQuestions
 from clew.parse.data_tables import DATA_TYPES
@@ -76,9 +78,13 @@ class MixedQuestions:
         snapshot, build = resources.snapshot, resources.registry.build
         alone = replace(resources, model=None)
         has_tables = any(document.media_type in DATA_TYPES for document in snapshot.documents())
+        method: Method = build("recipe", documents, alone)
+        if isinstance(method, KGP) and isinstance(method.reader, SpanAnswerReader):
+            # Each step is asked by itself: what only leads to the answer is what a step is to find.
+            method = replace(method, reader=method.reader.read_steps())
         return cls(
             snapshot,
-            build("recipe", documents, alone),
+            method,
             build("recipe", Recipe("graph"), alone) if snapshot.graphs() else None,
             build("recipe", Recipe("tables"), alone) if has_tables else None,
             recipe,

@@ -245,18 +245,19 @@ def measure_sentences(
 def add_several(features: Floats, vector: Floats, several: Floats) -> Floats:
     """Return features with how likely the question of a ``vector`` asks for several things, at the options that are
     lists."""
-    chance = _weigh_vector(several, vector)
+    chance = weigh_vector(several, vector)
     return np.column_stack([features[:, :-1], features[:, FEATURES.index("list")] * chance])
 
 
-def add_through(features: Floats, vector: Floats, through: Floats) -> Floats:
+def add_through(features: Floats, chance: float) -> Floats:
     """Return features, (..., features), with as many more behind them: what they count beside where a question asks
-    for something through another thing, by how likely that of a ``vector`` does. In "the mayor of the city where Ann
-    was born" the sentence that is most like the question only leads to the answer."""
-    return np.concatenate([features, features * _weigh_vector(through, vector)], axis=-1)
+    for something through another thing, by the ``chance`` that it does. In "the mayor of the city where Ann was born"
+    the sentence that is most like the question only leads to the answer."""
+    return np.concatenate([features, features * chance], axis=-1)
 
 
-def _weigh_vector(weights: Floats, vector: Floats) -> float:
+def weigh_vector(weights: Floats, vector: Floats) -> float:
+    """Return how likely a question of a vector has a property that has these weights and a constant."""
     return _logistic(weights, np.append(vector, 1.0))
 
 
@@ -320,9 +321,11 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class SentenceRanker:
-    """Ranks the options of hits."""
+    """Ranks the options of hits; ``in_hops`` no ranks those of each question as of one that asks for nothing through
+    another thing."""
 
     judge: PlanJudge
+    in_hops: bool = True
 
     def rank(
         self, question: str, options: Sequence[Option], features: Floats, vector: Floats
@@ -332,10 +335,10 @@ class SentenceRanker:
             return None
         model = SentenceModel.of_arrays(self.judge.sentences)
         features = add_several(features, vector, model.several)
-        shares, order = share_scores(model.score.scores(add_through(features, vector, model.through)))
-        first = add_through(measure_first(question, options, features, shares, order), vector, model.through)
-        asked = _weigh_vector(model.through, vector)
-        return Ranked(options, order, shares, _logistic(model.confidence, first), asked)
+        through = weigh_vector(model.through, vector) if self.in_hops else 0.0
+        shares, order = share_scores(model.score.scores(add_through(features, through)))
+        first = add_through(measure_first(question, options, features, shares, order), through)
+        return Ranked(options, order, shares, _logistic(model.confidence, first), through)
 
     def choose_mark(
         self, hits: Sequence[Hit], option: Option, marks: Sequence[Mark]

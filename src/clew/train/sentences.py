@@ -40,6 +40,7 @@ from clew.questions.sentences import (
     measure_mark,
     measure_verdict,
     share_scores,
+    weigh_vector,
 )
 from clew.train.plan_data import fit_logistic
 from clew.train.plan_fitting import count_by, measure_chances, remember
@@ -351,9 +352,11 @@ def fit_sentences(
         without = [leave_out_answers(each) for each in own if chooser.random() < _WITHOUT]
         thin += [each for each in without if each.options]
         for is_small, each in [*((False, each) for each in own), *((True, each) for each in thin)]:
-            shares, order = share_scores(score.scores(add_through(each.features, each.vector, through)))
+            shares, order = share_scores(
+                score.scores(add_through(each.features, weigh_vector(through, each.vector)))
+            )
             features = measure_first(each.question, each.options, each.features, shares, order)
-            features = add_through(features, each.vector, through)
+            features = add_through(features, weigh_vector(through, each.vector))
             judged.append(Judged(file, each, is_small, order, features))
     right = np.array([each.is_right for each in judged])
     rows = np.array([each.features for each in judged])
@@ -393,7 +396,7 @@ def fit_score(examples: Sequence[SentenceExample], through: Floats) -> LinearSco
     if len(plain) < len(examples):
         both = train_linear(
             [
-                (_put_first(add_through(each.features, each.vector, through), own), each.right)
+                (_put_first(add_through(each.features, weigh_vector(through, each.vector)), own), each.right)
                 for each in examples
             ]
         )

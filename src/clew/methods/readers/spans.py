@@ -162,6 +162,10 @@ class SpanAnswerReader:
             resources.snapshot,
         )
 
+    def read_steps(self) -> SpanAnswerReader:
+        """Return the reader for the steps of a question, none of which asks for something through another thing."""
+        return replace(self, ranker=replace(self.ranker, in_hops=False))
+
     def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer with their quote, or abstain.
 
