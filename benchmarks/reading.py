@@ -367,9 +367,9 @@ def write_rows(options: argparse.Namespace) -> None:
     most = max(map(len, others))
     files["known"] = [lines[number % len(lines)] for lines in others for number in range(most)]
     options.out.mkdir(parents=True, exist_ok=True)
-    for file, lines in files.items():
-        (options.out / f"{file}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        print(f"{file}: {len(lines)} questions")
+    for part, lines in files.items():
+        (options.out / f"{part}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"{part}: {len(lines)} questions")
 
 
 def write_row(example: Example) -> dict[str, Any]:
