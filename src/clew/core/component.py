@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"\s*(?:(?P<quoted>'[^']*')|(?P<word>[^\s(),='][^(),=']*)|(?P<mark>[(),=]))")
 #: A longer number is read as one of floating point, since Python refuses to read integers of thousands of digits.
-_INTEGER = re.compile(r"[+-]?\d{1,15}$")
+_INTEGER = re.compile(r"[+-]?\d{1,300}$")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$", re.IGNORECASE)
 _MAX_COUNT = 10**9
 _WORDS: Mapping[str, bool | None] = {"yes": True, "no": False, "off": None}
