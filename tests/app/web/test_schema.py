@@ -9,8 +9,8 @@ import pytest
 
 from serve_app import PATIENCE
 
-schemathesis = None
-if find_spec("schemathesis") is not None:  # In the environment of `make integrations`.
+HAS_SCHEMATHESIS = find_spec("schemathesis") is not None
+if HAS_SCHEMATHESIS:  # In the environment of `make integrations`.
     # Before any server runs: pytest rewrites it as it is imported, and where two threads do such a thing at once,
     # Python 3.11.7 says "AST constructor recursion depth mismatch" (python/cpython#106905).
     import schemathesis
@@ -83,7 +83,7 @@ def answered(app, method, address, body, described, operation):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(schemathesis is None, reason="schemathesis is not installed")
+@pytest.mark.skipif(not HAS_SCHEMATHESIS, reason="schemathesis is not installed")
 def test_schemathesis_finds_no_reply_that_is_not_described(served) -> None:
     from hypothesis import HealthCheck, given, settings
 
