@@ -110,7 +110,8 @@ How often the sentence, list or row that stands first answers a question, withou
 questions is a base of all of its passages; each question is asked of the whole base, so that what search does not
 find is counted as missed. The reader has not seen these documents, and each file is held out in turn (`clew train
 sentences`) from what chooses among sentences. `hops` are the questions of HotpotQA, MuSiQue and 2WikiMultihopQA that
-the reader has not seen, of which a sentence is right that has the answer. All figures are development.
+the reader has not seen, of which a sentence is right that has the answer. A quarter as many questions about something
+else are asked of each base, too: nothing in it is right. All figures are development.
 
 <!-- generated: python benchmarks/plan_curves.py results/sentences.json > docs/benchmarks/sentences.md -->
 """

@@ -53,6 +53,7 @@ from clew.train.reader import ReaderSettings, is_right, train_reader
 from clew.train.reading_data import collect_examples, gold_example, tatqa_questions
 from clew.train.reading_examples import ReadingExample, marked_examples
 from clew.train.sentence_questions import multihop_question
+from clew.train.sentences import HOPS, ONE_HOP
 
 if TYPE_CHECKING:
     from clew.core.arrays import Floats
@@ -63,6 +64,14 @@ FOLD = 0
 #: Files of questions that `clew train sentences` is fitted to, which the reader does not see.
 UNSEEN = ("office3", "policies", "reports", "science2")
 READERS = ("extractive", "short", "span")
+#: How the questions of a kind over a graph ask, as `clew train sentences` has it.
+GRAPH_KINDS = {
+    "one-hop": ONE_HOP,
+    "inverse": ONE_HOP,
+    "value": ONE_HOP,
+    "two-hop": HOPS,
+    "three-hop": HOPS,
+}
 
 
 def multihop(data: Path, numbers: Collection[int] = (FOLD,)) -> dict[str, list[Example]]:
@@ -352,7 +361,7 @@ def pooled(options: argparse.Namespace) -> None:
 def write_rows(options: argparse.Namespace) -> None:
     """Write multi-hop questions as ``clew train sentences`` reads them, each with the sentences that have its answer:
     those of the folds, in halves that are held out in turn (``hops-1``, ``hops-2``), and all others (``known``), of
-    each set as many."""
+    each set as many, with the questions over graphs that ask through one thing or more."""
     files: dict[str, list[str]] = {"hops-1": [], "hops-2": []}
     others: list[list[str]] = []
     chosen = multihop(options.data, options.fold)
@@ -366,6 +375,13 @@ def write_rows(options: argparse.Namespace) -> None:
                 file.append(json.dumps(row, ensure_ascii=False))
     most = max(map(len, others))
     files["known"] = [lines[number % len(lines)] for lines in others for number in range(most)]
+    for path in sorted((options.data / "plans").glob("*/questions.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if kind := GRAPH_KINDS.get(row["kind"]):
+                files["known"].append(
+                    json.dumps({"question": row["question"], "kind": kind}, ensure_ascii=False)
+                )
     options.out.mkdir(parents=True, exist_ok=True)
     for part, lines in files.items():
         (options.out / f"{part}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -378,7 +394,7 @@ def write_row(example: Example) -> dict[str, Any]:
     passages = question.example.passages
     return {
         "question": example.question,
-        "kind": "hops",
+        "kind": HOPS,
         "polar": question.example.verdict,
         "passages": [{"title": each.title, "text": each.text} for each in passages],
         "answers": [

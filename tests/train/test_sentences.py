@@ -23,11 +23,14 @@ from clew.questions.sentences import (
 )
 from clew.train.sentences import (
     HOPS,
+    ONE_HOP,
     RECORD,
     SentenceExample,
     answers_with,
+    draw_foreign,
     fit_confidence,
     fit_score,
+    prepare_file,
     train_sentences,
     write_documents,
     write_tables,
@@ -80,6 +83,26 @@ def test_a_trained_score_puts_the_sentences_that_answer_first(tmp_path):
     assert np.isfinite(model.score.weights).all() and np.isfinite(model.confidence).all()
     assert (tmp_path / "out" / RECORD).is_file()
     assert train_sentences(files, tmp_path / "out", lambda *told: pytest.fail("done already")) == record
+
+
+def test_a_base_is_asked_what_other_files_and_ways_to_ask_are_about(tmp_path):
+    olm, pera = (write_questions(tmp_path, name) for name in ("Olm", "Pera"))
+    ways = tmp_path / "ways.jsonl"
+    rows = [{"question": f"Who leads group {number}?", "kind": ONE_HOP} for number in range(20)]
+    rows += [{"question": "What may guests take along?", "kind": "list"}]
+    ways.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    for path in (olm, pera):
+        lines = path.read_text().splitlines()
+        own = [json.loads(line) for line in lines] * 4
+        path.write_text(
+            "\n".join(json.dumps({**row, "question": f"{path.stem}: {row['question']}"}) for row in own)
+        )
+    drawn = draw_foreign(olm, [olm, pera], [ways])
+    assert len(drawn) == 4 and sum(each.startswith("Pera: ") for each in drawn) == 2
+    assert sum(each.startswith("Who leads group") for each in drawn) == 2
+    foreign = [each for each in prepare_file(olm, foreign=drawn) if each.kind == "none-foreign"]
+    assert {each.question for each in foreign} <= set(drawn) and len(foreign) == 4
+    assert not any(each.right.any() or each.is_answerable for each in foreign)
 
 
 def test_files_of_another_form_and_a_single_file_are_refused(tmp_path):

@@ -65,8 +65,11 @@ _ITEMS, _MOST_OF = 0.75, 0.6
 _WITHOUT, _FAR = 0.2, 10.0
 #: Marked words are the value from this token F1 on.
 _SAME = 0.6
-#: The kind of a question that asks through another thing; so many of each source with marked answers do not.
-HOPS, _MOST_MARKED = "hops", 500
+#: The kinds of questions that ask through another thing and through none; so many of each source with marked answers
+#: ask through none.
+HOPS, ONE_HOP, _MOST_MARKED = "hops", "one-hop", 500
+#: For every question of a file, so many are asked of it that are about something else.
+_FOREIGN = 0.25
 #: What stands between the cells of a row.
 _CELL_END = " | "
 _SPACE = re.compile(r"[\s|*_`\\-]+")
@@ -111,8 +114,9 @@ def train_sentences(
     """Train into the folder ``out`` and return the record, which is also written there. ``pairs`` is a file of
     questions of yes or no with a sentence each, of which those about the documents of ``files`` are asked, too; from
     the questions of ``wordings`` is learned which ask for several things and which through another (the kind
-    :data:`HOPS`), which none of a file with ``marked`` answers does. After an interrupt the same call goes on. Raises
-    UsageError."""
+    :data:`HOPS`), which none of a file with ``marked`` answers does. A base is also asked what is about something
+    else: questions of the other files, and those of ``wordings`` that ask through another thing or have the kind
+    :data:`ONE_HOP`. After an interrupt the same call goes on. Raises UsageError."""
     if len(files) < 2:
         raise UsageError("one file is too few", "Whole files are held out: give at least two")
     output = TrainingFolder(out, RECORD)
@@ -130,8 +134,9 @@ def train_sentences(
     examples: dict[str, list[SentenceExample]] = {}
     for number, file in enumerate(files):
         progress("sentences", number, len(files))
+        foreign = draw_foreign(file, files, wordings)
         examples[file.stem] = remember(
-            out / f"sentences-{file.stem}.pickle", partial(prepare_file, file, pairs, reader)
+            out / f"sentences-{file.stem}.pickle", partial(prepare_file, file, pairs, reader, foreign)
         )
     if sum(any(each.kind != HOPS for each in own) for own in examples.values()) < 2:
         raise UsageError(
@@ -151,7 +156,7 @@ def fit_wordings(files: Sequence[Path], marked: Path | None = None) -> tuple[Flo
     """Return the weights of whether a question asks for several things, and of whether it asks through another, by
     its vector and a constant; without files none does."""
     rows = [row for file in files for row in read_lines(file)]
-    own = [row for row in rows if row["kind"] != HOPS]
+    own = [row for row in rows if row["kind"] not in {HOPS, ONE_HOP}]
     several = _fit_vectors([(row["question"], row["kind"] == LIST) for row in own])
     asked = [(row["question"], row["kind"] == HOPS) for row in rows]
     if marked is not None:
@@ -172,12 +177,27 @@ def _fit_vectors(questions: Sequence[tuple[str, bool]]) -> Floats:
     return fit_logistic(features, np.array([has for _, has in questions] or [False]), _DECAY)
 
 
+def draw_foreign(file: Path, files: Sequence[Path], wordings: Sequence[Path]) -> list[str]:
+    """Return questions to ask of a file that are about something else: one half of other ``files``, the other of
+    those ``wordings`` whose kind is how they ask."""
+    chooser = random.Random(f"foreign {file.stem}")
+    others = [row["question"] for other in files if other != file for row in read_lines(other)]
+    asked = [
+        row["question"] for each in wordings for row in read_lines(each) if row["kind"] in {HOPS, ONE_HOP}
+    ]
+    count = round(_FOREIGN * len(read_lines(file)) / 2)
+    return [
+        question for group in (others, asked) for question in chooser.sample(group, min(count, len(group)))
+    ]
+
+
 def prepare_file(
-    file: Path, pairs: Path | None = None, reader: str = DEFAULT_READER
+    file: Path, pairs: Path | None = None, reader: str = DEFAULT_READER, foreign: Sequence[str] = ()
 ) -> list[SentenceExample]:
     """Return the questions of a file of JSON lines (``question``, ``kind``, ``passages`` with title and text,
-    ``answers`` with text; ``value`` and ``polar`` where there are), and those of ``pairs`` about its documents, each
-    with the options that the walk over a base of all of its passages gives."""
+    ``answers`` with text; ``value`` and ``polar`` where there are), those of ``pairs`` about its documents, and
+    ``foreign`` ones, which nothing in it answers, each with the options that the walk over a base of all of its
+    passages gives."""
     rows = read_lines(file)
     if not rows or not {"question", "kind", "passages", "answers"} <= rows[0].keys():
         raise UsageError(f"no questions with passages in {file}", "See: clew train sentences --help")
@@ -187,7 +207,8 @@ def prepare_file(
             base.add([Path(folder) / "documents"])
             span_reader = SpanAnswerReader.build(registry.open_resources(base.store), reader)
             examples = []
-            for row in [*rows, *(read_pairs(pairs, document_titles(file)) if pairs else ())]:
+            asked = [{"question": question, "kind": "none-foreign", "answers": []} for question in foreign]
+            for row in [*rows, *(read_pairs(pairs, document_titles(file)) if pairs else ()), *asked]:
                 question = row["question"]
                 hits = read_hits(base.search(question, k=PASSAGES, retriever="kgp"))
                 example = measure_row(span_reader, row, hits)

@@ -532,7 +532,8 @@ def sentences(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="JSON lines: other questions with kinds, to learn which ask for a list, or in hops.",
+            help="JSON lines: other questions with kinds, to learn which ask for a list, or in hops. Those of the "
+            "kinds hops and one-hop are also asked of bases that do not answer them.",
         ),
     ] = None,
     marked: Annotated[
