@@ -138,7 +138,7 @@ def train_sentences(
         examples[file.stem] = remember(
             out / f"sentences-{file.stem}.pickle", partial(prepare_file, file, pairs, reader, foreign)
         )
-    if sum(any(each.kind != HOPS for each in own) for own in examples.values()) < 2:
+    if sum(any(each.is_answerable and each.kind != HOPS for each in own) for own in examples.values()) < 2:
         raise UsageError(
             f"fewer than two files have other kinds than {HOPS}", "What counts anyway is learned from these"
         )
