@@ -91,21 +91,24 @@ reader: .venv/ready-dev ## Train the reader that comes with clew again; install 
 	  $(foreach set,$(sort $(wildcard benchmarks/data/reading/*.jsonl)),--data written=$(set)) $(foreach set,$(UNSEEN),--data unseen=$(set))
 	cp build/reader/onnx/* src/clew/models/embedded/reader/
 
-plans: .venv/ready-dev ## Train what reads plain questions over graphs again; install torch for your device first
+plans: .venv/ready-dev ## Train what reads plain questions over graphs, tables and outlines again; install torch for your device first
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[train]"
+	$(MAKE) outlines
 	$(BIN)/clew train plans --data $(DATA)/plans --data $(DATA)/metaqa --data $(DATA)/tables --data $(DATA)/tatqa \
 	  --beside benchmarks/data/plans --beside benchmarks/data/tables \
-	  $(foreach set,$(wildcard benchmarks/data/directions/*.jsonl),--directions $(set)) --model $(MODEL) --out build/plans
+	  $(foreach set,$(wildcard benchmarks/data/directions/*.jsonl),--directions $(set)) \
+	  --options build/outlines/clew-outlines-options.jsonl --model $(MODEL) --out build/plans
 	cp build/plans/onnx/* src/clew/models/embedded/plans/
 	cp build/plans/clew-plans-training.json results/plans.json
 	$(BIN)/python benchmarks/plan_curves.py results/plans.json --draw docs/images > docs/benchmarks/plans.md
+	$(MAKE) outlines OUTLINES=build/outlines-judged
 
 outlines: .venv/ready-dev ## Train what reads plain questions about the structure of documents again
-	$(BIN)/clew train outlines --data $(DATA)/structure --data benchmarks/data/outlines --out build/outlines \
+	$(BIN)/clew train outlines --data $(DATA)/structure --data benchmarks/data/outlines --out $(OUTLINES) \
 	  $(foreach set,$(sort $(wildcard $(DATA)/reading2/*.jsonl)),--content $(set)) --content $(DATA)/hotpotqa/train100.jsonl \
 	  --content $(DATA)/musique/train100.jsonl --content $(DATA)/2wikimultihopqa/train500.jsonl
-	cp build/outlines/outlines.npz src/clew/models/embedded/plans/
-	cp build/outlines/clew-outlines-training.json results/outlines.json
+	cp $(OUTLINES)/outlines.npz src/clew/models/embedded/plans/
+	cp $(OUTLINES)/clew-outlines-training.json results/outlines.json
 	$(BIN)/python benchmarks/plan_curves.py results/outlines.json > docs/benchmarks/outlines.md
 
 # What chooses among sentences is fitted to documents that the reader has not seen.
@@ -172,6 +175,7 @@ QUESTION ?= What does the hirer pay a day if the lighter Bittern is returned lat
 MODEL ?= sentence-transformers/all-MiniLM-L6-v2
 DATA ?= ../shared/data
 ONLY ?=
+OUTLINES ?= build/outlines
 LANGUAGES ?=
 SECONDS ?= 60
 SEED ?= 0

@@ -93,12 +93,12 @@ alone answer; right is a plan over the right table that gives the answer.
 
 OUTLINES = """# Plain questions over outlines
 
-How well plain questions about pages, sections, tables, cells and figures are read without a language model: every
-fourth document is held out in turn (`clew train outlines`, seed {seed}). All figures are development. Right is a
-query that leads to the same places as the question's own, or counts or lists the same; of a document whose parsing
-lost what is asked for, no query can be. Kinds and sources count questions about content, too, which are right where
-they are left to the search, and about half of the questions that name their document twice: it is asked alone, and
-among the others of its source.
+How well plain questions about pages, sections, tables, cells and figures are read without a language model, over a
+quarter of the documents that nothing was fitted to, the judge included (`clew train outlines`, seed {seed}). All
+figures are development. Right is a query that leads to the same places as the question's own, or counts or lists the
+same; of a document whose parsing lost what is asked for, no query can be. Kinds and sources count questions about
+content, too, which are right where they are left to the search, and about half of the questions that name their
+document twice: it is asked alone, and among the others of its source.
 
 <!-- generated: python benchmarks/plan_curves.py RECORD > docs/benchmarks/outlines.md -->
 """

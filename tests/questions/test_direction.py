@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,14 @@ from clew.models.plan_judge import create_plan_judge
 from clew.questions.direction import DirectionScorer, name_ends, turn_plan
 from clew.questions.plans import COUNT, LIST, YES_NO, Edge, GraphPlan, Kind, Same
 from clew.questions.reading import QuestionReader
-from clew.train.directions import DirectionExample, fit_directions, read_directions
+from clew.train.directions import (
+    DirectionExample,
+    DirectionQuestion,
+    fit_directions,
+    measure_directions,
+    read_directions,
+    temper_directions,
+)
 
 PLAN = GraphPlan((Same(1, "Ann"), Edge(1, ("reports to",), "Bo")), YES_NO)
 
@@ -49,13 +57,42 @@ def test_what_speaks_for_one_way_speaks_against_the_other() -> None:
         is_passive, is_meant = bool(number % 2), bool(chooser.integers(2))
         cues = frozenset({"order", "has by"} if is_passive else {"order"})
         likeness = chooser.normal(size=(2, 3)) / 100
-        examples.append(DirectionExample("a", cues, likeness, is_meant != is_passive, is_meant))
+        question = DirectionQuestion("a", "", ("", ""), cues, is_meant != is_passive, is_meant)
+        examples.append(DirectionExample(question, likeness))
     scorer = DirectionScorer.of_arrays(fit_directions(examples).to_arrays("asked"), "asked")
     likeness = np.zeros((2, 3))
     active = scorer.score({"order"}, likeness, is_head_first=True)
     passive = scorer.score({"order", "has by"}, likeness, is_head_first=True)
     assert active > 0.8 and passive < 0.2
     assert scorer.score({"order"}, likeness, is_head_first=False) == pytest.approx(1 - active)
+
+
+def test_a_scorer_is_no_surer_than_unseen_questions_allow() -> None:
+    chooser = np.random.default_rng(1)
+
+    def draw(count: int, share: float) -> list[DirectionExample]:
+        examples = []
+        for _ in range(count):
+            is_meant, is_told = bool(chooser.integers(2)), chooser.random() < share
+            likeness = np.zeros((2, 3))
+            likeness[0 if is_meant == is_told else 1] = 0.2
+            examples.append(
+                DirectionExample(DirectionQuestion("a", "", ("", ""), frozenset(), True, is_meant), likeness)
+            )
+        return examples
+
+    known, unseen = draw(400, 0.98), draw(400, 0.7)
+    scorer = fit_directions(known)
+    tempered = temper_directions(scorer, unseen)
+    likeness = np.array([[0.2] * 3, [0.0] * 3])
+    assert scorer.score((), likeness, is_head_first=True) > 0.95
+    assert tempered.score((), likeness, is_head_first=True) == pytest.approx(0.7, abs=0.06)
+    assert temper_directions(scorer, ()) is scorer
+    domains = [
+        replace(each, question=replace(each.question, domain=f"d{n % 4}")) for n, each in enumerate(unseen)
+    ]
+    measures = measure_directions(known, domains)
+    assert measures["questions"] == 400 and measures["of 80 % and more"] == 0
 
 
 def test_no_reversed_fact_is_affirmed(tmp_path: Path) -> None:
@@ -92,14 +129,16 @@ def test_written_questions_are_read_both_ways(tmp_path: Path) -> None:
         "Who is Enos Strake?",
     ]
     file.write_text("".join(json.dumps(row | {"question": question}) + "\n" for question in questions))
-    examples = read_directions(file, create_plan_judge())
+    examples = read_directions(file)
     assert [(each.is_meant, each.is_head_first) for each in examples] == [
         (True, False), (False, True), (True, True), (False, False),
     ]  # fmt: skip
     assert "has by" in examples[2].cues and "has by" not in examples[0].cues
+    assert examples[1].question == "Did Loam & Co found Enos Strake?"
+    assert [each.for_judge().gold for each in examples[:2]] == [*examples[0].sentences]
     file.write_text('{"question": "?"}\n')
     with pytest.raises(UsageError):
-        read_directions(file, create_plan_judge())
+        read_directions(file)
 
 
 def test_a_plan_that_asks_for_one_end_is_turned() -> None:

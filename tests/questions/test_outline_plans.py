@@ -12,8 +12,9 @@ import pytest
 from clew.core.types import Question, Scope
 from clew.knowledge_base.knowledge_base import open as open_base
 from clew.models.plan_judge import create_plan_judge
+from clew.questions.linear import JUDGED
 from clew.questions.outline_plans import CONTENT, OutlineCatalogue, OutlinePlans, find_numbers
-from clew.questions.outline_reading import create_outline_reader
+from clew.questions.outline_reading import choose_judged, correct_outlines, create_outline_reader
 from clew.questions.text import QuestionText
 from clew.retrieve.structure.algebra import evaluate
 from clew.retrieve.structure.lookup import StructureSearch, fetch_hits
@@ -94,6 +95,28 @@ def test_places_of_two_documents_are_paired_as_the_question_has_them(worlds):
     # "Page 5 of the first" is not what was said.
     across = [option for option in example.read.options if option.shape == "across page number"]
     assert [5, 3] not in [[each.number for each in option.query.selectors] for option in across]
+
+
+def test_the_judge_reads_queries_with_their_documents_and_corrects_all_that_mean_the_same(worlds):
+    world, _ = worlds["contracts"]
+    first, second = world.documents.values()
+    text = f"Compare page 2 of {first.title} with page 1 of {second.title}"
+    example = world.prepare(OutlineQuestion("contracts", "", text, None, "several", "plain"), alone=False)
+    said = {example.read.say(place) for place, option in enumerate(example.read.options) if option.exists}
+    assert f"show page 2 of {first.title[:60]} and page 1 of {second.title[:60]}" in said
+    assert f"show page 2 of {first.title[:60]}" in said and "list the documents without tables" in said
+    keys = [option.key for option in example.read.options]
+    scores = np.zeros(len(keys))
+    scores[keys.index(CONTENT)] = 9.0
+    judged = choose_judged(example.read, scores)
+    assert (
+        len({keys[place] for place in judged}) == len(judged) == JUDGED and keys.index(CONTENT) not in judged
+    )
+    likeness = np.zeros((JUDGED, 3))
+    likeness[1] = 1.0, 0.5, 0.25
+    corrections = correct_outlines(np.array([1.0, 2.0, 2.0, 4.0, -3.0]), example.read, judged, likeness)
+    assert {value for key, value in zip(keys, corrections, strict=True) if key == keys[judged[1]]} == {4.0}
+    assert corrections[-1] == -3.0 and set(corrections[:-1]) == {0.0, 4.0}
 
 
 def test_a_row_is_counted_in_the_table_that_is_numbered(worlds):

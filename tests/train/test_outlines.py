@@ -12,7 +12,8 @@ from clew.core.errors import UsageError
 from clew.models.plan_judge import OUTLINES_FILE, create_plan_judge
 from clew.questions.outline_reading import OUTLINE_FEATURES, OutlineModel
 from clew.train.outline_data import build_outline, read_outline_source, read_plan
-from clew.train.outlines import OutlineSettings, read_content, train_outlines
+from clew.train.outlines import OPTIONS_FILE, OutlineSettings, read_content, train_outlines
+from clew.train.plans import read_options
 
 OUTLINES = Path(__file__).parents[2] / "benchmarks" / "data" / "outlines"
 
@@ -32,13 +33,13 @@ def test_a_training_writes_what_is_read_and_a_record(tmp_path: Path) -> None:
     sources = [write_part(tmp_path, name) for name in ("contracts", "manuals")]
     content = tmp_path / "content.jsonl"
     content.write_text("".join(json.dumps({"question": f"Who wrote book {n}?"}) + "\n" for n in range(20)))
-    encoder, seen = create_plan_judge().encoder, []
+    seen: list[tuple[str, int, int]] = []
 
     def train() -> dict[str, object]:
         return train_outlines(
             sources,
             [content],
-            encoder,
+            create_plan_judge(),
             OutlineSettings(most_content=8),
             tmp_path / "out",
             lambda *a: seen.append(a),
@@ -52,7 +53,11 @@ def test_a_training_writes_what_is_read_and_a_record(tmp_path: Path) -> None:
     figures = record["after"]
     assert isinstance(figures, dict)
     assert 0 < figures["right first"] <= figures["proposed"] <= 1
-    assert figures["content left to the search"]["of"] > 16
+    assert figures["content left to the search"]["of"] > 3
+    options = read_options(tmp_path / "out" / OPTIONS_FILE)
+    assert len(options) > 2 * figures["of"]  # of the other folds
+    assert all(each.gold in each.sentences for each in options if each.right.any())
+    assert {each.gold is None for each in options} == {True, False}
     count = len(seen)
     assert train() == record and len(seen) == count  # a finished training is not done again
 

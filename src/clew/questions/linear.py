@@ -5,6 +5,7 @@ It is the floor that a judge has to beat, and what chooses the dozen options tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ FEATURES = (
     *(f"operation {operation}" for operation in (LIST, COUNT, YES_NO, VALUE)),
     *(f"family {family}" for family in FAMILIES),
 )
+#: Options that the judge reads.
+JUDGED = 12
 #: A name that is at least so like has to be in a plan.
 CERTAIN = 0.6
 #: How many features the shape has: its own and those of its parts.
@@ -251,6 +254,19 @@ def train_linear(
         first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
         weights -= rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-8)
     return LinearScore(weights, scales)
+
+
+def correct_scores(judge: Floats, likeness: Floats, count: int) -> Floats:
+    """Return what the judge adds to the scores of ``count`` candidates, (count,), with its weights of likenesses. It
+    read the first of them, whose ``likeness`` is (judged, 3); each of the others gets the least of theirs."""
+    corrections = likeness @ judge
+    return np.append(corrections, np.full(count - len(corrections), corrections.min()))
+
+
+def log_odds(share: float) -> float:
+    """Return the log-odds of a probability, which is kept away from 0 and 1."""
+    bounded = min(max(share, 1e-4), 1 - 1e-4)
+    return math.log(bounded / (1 - bounded))
 
 
 #: Features of a network are cut so many standard deviations from their mean.

@@ -2,7 +2,8 @@
 
 The options of :mod:`clew.questions.outline_plans` are weighed by learned scores: the kind of query that the wording
 asks for, what each number is taken for by the words around it, how well names fit, what of the question stays
-unexplained. "No structure is asked for" is one of the options. Weights are made by ``clew train outlines``.
+unexplained. "No structure is asked for" is one of the options. A judge that reads question and query in words
+corrects the scores of the first dozen. Weights are made by ``clew train outlines``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from clew.core.text import index_terms
 from clew.core.types import DOCUMENT, PAGE, ROW, SECTION, TABLE, Scope
-from clew.questions.linear import NetworkScore
+from clew.questions.linear import JUDGED, NetworkScore, log_odds
 from clew.questions.outline_plans import (
     CONTENT,
     Named,
@@ -100,7 +101,11 @@ OUTLINE_CONFIDENCE = (
     "the only document",
     "the place exists",
     "share of the first name",
+    "log-odds without the judge",
+    "correction by the judge",
 )
+#: The characters of a document's title that the judge reads beside a query.
+_TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +118,12 @@ class OutlineWording:
 
 @dataclass(frozen=True, slots=True)
 class OutlineModel:
-    """The fitted parts: what is read from the wording, the score of options, the confidence."""
+    """The fitted parts: what is read from the wording, the score of options, the weights of that score, of the
+    judge's likenesses and of "no structure is asked for" beside each other (``mixture``, (5,)), the confidence."""
 
     wording: OutlineWording
     score: NetworkScore
+    mixture: Floats
     confidence: Floats
 
     @classmethod
@@ -131,11 +138,16 @@ class OutlineModel:
             for name in (*ASPECTS, "roles")
         }
         wording = OutlineWording(classifiers, classifiers.pop("roles"))
-        return cls(wording, NetworkScore.of_arrays(arrays, "score"), arrays["confidence"])
+        score = NetworkScore.of_arrays(arrays, "score")
+        return cls(wording, score, arrays["mixture"], arrays["confidence"])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays by name; the weights of classifiers in 16 bits."""
-        arrays: dict[str, NDArray[Any]] = {**self.score.to_arrays("score"), "confidence": self.confidence}
+        arrays: dict[str, NDArray[Any]] = {
+            **self.score.to_arrays("score"),
+            "mixture": self.mixture,
+            "confidence": self.confidence,
+        }
         for name, each in {**self.wording.aspects, "roles": self.wording.roles}.items():
             arrays |= {
                 f"{name}_names": np.array(each.shapes),
@@ -176,17 +188,28 @@ class AskedOutline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadOutlines:
-    """A question with all its options over documents, the last one that no structure is asked for, and their
-    features, (options, :data:`OUTLINE_FEATURES`), without those of shapes and numbers; ``buckets`` are those of its
-    masked words, ``gate`` those before outlines are looked at, ``contexts`` those of the words around each number."""
+    """A question with all its options over documents, the last one that no structure is asked for, the ``titles`` of
+    the documents of each, and their features, (options, :data:`OUTLINE_FEATURES`), without those of shapes and
+    numbers; ``buckets`` are those of its masked words, ``gate`` those before outlines are looked at, ``contexts``
+    those of the words around each number."""
 
     question: QuestionText
     options: list[OutlineOption]
+    titles: list[tuple[str, ...]]
     features: Floats
     gate: NDArray[np.int64]
     buckets: NDArray[np.int64]
     vector: Floats
     contexts: list[NDArray[np.int64]]
+
+    def say(self, place: int) -> str:
+        """Return an option in words with its documents, for the judge."""
+        query = self.options[place].query
+        titles = [f"of {title[:_TITLE]}" for title in self.titles[place]]
+        if len(titles) < 2:
+            return " ".join([str(query), *titles])
+        pairs = zip(query.selectors, titles, strict=True)
+        return f"{query.operation} {' and '.join(f'{each} {title}' for each, title in pairs)}"
 
 
 #: What a question may ask of all documents; the last that no structure is asked for.
@@ -208,11 +231,12 @@ BASE_OPTIONS = (
 
 
 class OutlineReader:
-    """Reads questions about the structure of documents, with trained parts. No language model."""
+    """Reads questions about the structure of documents, with the trained parts that ``judge`` holds. No language
+    model."""
 
-    def __init__(self, model: OutlineModel, encoder: Encoder) -> None:
-        self.model = model
-        self.encoder = encoder
+    def __init__(self, judge: PlanJudge) -> None:
+        self.judge, self.encoder = judge, judge.encoder
+        self.model = OutlineModel.of_arrays(judge.outlines)
 
     def read(self, text: str, snapshot: Snapshot, scope: Scope, most: int = 3) -> tuple[OutlineReading, ...]:
         """Return the likeliest queries that a question may mean, the likeliest first; () for a question that is
@@ -227,7 +251,10 @@ class OutlineReader:
         if np.exp(gate["structure"]) < LEAST_CHANCE:
             return ()
         read = read_outlines(question, snapshot, resolver, self.encoder, vector)
-        order, shares, confidence = rank_outlines(self.model, read)
+        features, scores = score_outlines(self.model, read)
+        judged = choose_judged(read, scores)
+        likeness = self.judge.compare(text, [read.say(place) for place in judged])
+        order, shares, confidence = rank_outlines(self.model, read, features, scores, judged, likeness)
         first = read.options[order[0]]
         if first.key == CONTENT or (first.shape == "locate text" and not _is_quoted(text, first.query.text)):
             return ()
@@ -245,7 +272,7 @@ class OutlineReader:
 @cache
 def create_outline_reader(judge: PlanJudge) -> OutlineReader:
     """Return the reader with the fitted parts that a judge holds, beside their encoder; the same one each time."""
-    return OutlineReader(OutlineModel.of_arrays(judge.outlines), judge.encoder)
+    return OutlineReader(judge)
 
 
 def _is_quoted(question: str, words: str) -> bool:
@@ -336,6 +363,7 @@ def read_outlines(
     likeliest = [match.document for match in matches[:MOST_NAMED]]
     likeliest += resolver.rank_documents()[: MOST_DOCUMENTS - len(likeliest)]
     options: list[OutlineOption] = []
+    of_documents: list[tuple[str, ...]] = []
     rows: list[list[float]] = []
     names: list[Named] = []
     labels: list[str] = []
@@ -363,6 +391,7 @@ def read_outlines(
             any(words - titles.get(document.key, frozenset()) for words in chosen),
         )
         options += own
+        of_documents += [(document.title,)] * len(own)
         rows += measure_outline(question, numbers, asked)
     for first, second in itertools.combinations(matches[:MOST_NAMED], 2):
         # Both are named where each has words that the other has not; they stand in the order of these.
@@ -376,6 +405,7 @@ def read_outlines(
         title = " ".join(f"{match.document.title} {match.document.name}" for match in (first, second))
         share = min(first.share, second.share)
         options += own
+        of_documents += [tuple(known[key].catalogue.document.title for _, key in places)] * len(own)
         rows += measure_outline(
             question,
             numbers,
@@ -394,6 +424,7 @@ def read_outlines(
     return ReadOutlines(
         question,
         options,
+        [*of_documents, *[()] * len(BASE_OPTIONS)],
         features,
         mask_question(question, resolver),
         mask_question(question, resolver, names, labels),
@@ -510,33 +541,79 @@ def add_outline_shapes(wording: OutlineWording, read: ReadOutlines) -> Floats:
     return features
 
 
-def rank_outlines(model: OutlineModel, read: ReadOutlines) -> tuple[list[int], Floats, Floats]:
-    """Return the order of the options, their shares of the probability, and the features of the confidence
-    (:data:`OUTLINE_CONFIDENCE`)."""
+def score_outlines(model: OutlineModel, read: ReadOutlines) -> tuple[Floats, Floats]:
+    """Return the features of options with those of shapes, and their scores, (options,)."""
     features = add_outline_shapes(model.wording, read)
-    scores = model.score.scores(features)
+    return features, model.score.scores(features)
+
+
+def choose_judged(read: ReadOutlines, scores: Floats) -> list[int]:
+    """Return the likeliest options that differ in meaning, the likeliest first: those that the judge reads."""
+    order, _ = order_options(read, scores)
+    likeliest: dict[tuple[object, ...], int] = {}
+    for place in order:
+        likeliest.setdefault(read.options[place].key, place)
+    return [place for key, place in likeliest.items() if key != CONTENT][:JUDGED]
+
+
+def order_options(read: ReadOutlines, scores: Floats) -> tuple[list[int], Floats]:
+    """Return the order of options and their shares of the probability. Options of equal meaning count together; the
+    likeliest of them stands for all."""
     shares = np.exp(scores - scores.max())
     shares /= shares.sum()
+    mass = _sum_by_meaning(read, shares)
+    order = sorted(range(len(shares)), key=lambda place: (-mass[read.options[place].key], -shares[place]))
+    return order, shares
+
+
+def _sum_by_meaning(read: ReadOutlines, shares: Floats) -> dict[tuple[object, ...], float]:
     mass: dict[tuple[object, ...], float] = {}
     for option, share in zip(read.options, shares.tolist(), strict=True):
         mass[option.key] = mass.get(option.key, 0.0) + share
-    # Options of equal meaning count together; the likeliest of them stands for all.
-    order = sorted(range(len(shares)), key=lambda place: (-mass[read.options[place].key], -shares[place]))
+    return mass
+
+
+def correct_outlines(mixture: Floats, read: ReadOutlines, judged: Sequence[int], likeness: Floats) -> Floats:
+    """Return what the judge adds to the scores of options, (options,): options that mean the same get the same, those
+    that it did not read the least; the last, that no structure is asked for, has a weight of its own."""
+    added = likeness @ mixture[1:4]
+    by_meaning = {read.options[place].key: value for place, value in zip(judged, added.tolist(), strict=True)}
+    least = min(by_meaning.values(), default=0.0)
+    corrections = np.array([by_meaning.get(option.key, least) for option in read.options])
+    corrections[-1] = mixture[4]
+    return corrections
+
+
+def rank_outlines(
+    model: OutlineModel,
+    read: ReadOutlines,
+    features: Floats,
+    scores: Floats,
+    judged: Sequence[int],
+    likeness: Floats,
+) -> tuple[list[int], Floats, Floats]:
+    """Return the order of the options, their shares of the probability, and the features of the confidence
+    (:data:`OUTLINE_CONFIDENCE`)."""
+    corrections = correct_outlines(model.mixture, read, judged, likeness)
+    order, shares = order_options(read, model.mixture[0] * scores + corrections)
+    mass = _sum_by_meaning(read, shares)
     key = read.options[order[0]].key
     others = [value for name, value in mass.items() if name != key]
-    own = min(max(mass[key], 1e-6), 1 - 1e-6)
+    own = mass[key]
     named = {name: number for number, name in enumerate(OUTLINE_FEATURES)}
     best = features[order[0]]
     confidence = np.array(
         [
             1.0,
-            np.log(own / (1 - own)),
+            log_odds(own),
             own - max(others, default=0.0),
             own,
             best[named["log probability of the shape"]],
             mass.get(CONTENT, 0.0),
-            # The other names are those of features.
-            *(best[named[name]] for name in OUTLINE_CONFIDENCE[6:]),
+            # The names between are those of features.
+            *(best[named[name]] for name in OUTLINE_CONFIDENCE[6:-2]),
+            log_odds(_sum_by_meaning(read, order_options(read, scores)[1])[key]),
+            corrections[order[0]] - corrections[-1],
         ]
     )
     return order, shares, confidence

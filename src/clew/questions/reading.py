@@ -30,7 +30,16 @@ from clew.questions.direction import (
     turn_plan,
 )
 from clew.questions.graph_plans import GraphPlanner, Option
-from clew.questions.linear import FEATURES, LinearScore, NetworkScore, add_outcomes, measure_options
+from clew.questions.linear import (
+    FEATURES,
+    JUDGED,
+    LinearScore,
+    NetworkScore,
+    add_outcomes,
+    correct_scores,
+    log_odds,
+    measure_options,
+)
 from clew.questions.names import NameMatch, NameScorer, find_names
 from clew.questions.plans import (
     COUNT,
@@ -54,8 +63,8 @@ if TYPE_CHECKING:
     from clew.core.arrays import Floats, Rows
     from clew.core.protocols import PlanJudge, PropertyGraph, Snapshot
 
-#: Options of a graph that are run, and those that the judge reads.
-RUN, JUDGED = 24, 12
+#: Options of a graph that are run.
+RUN = 24
 #: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
 #: for a relation ("Is Rain on Slate the director of Kismet?"). Set by hand, beside the fitted confidence.
 MOST_UNTYPED = STATED_FROM - 0.01
@@ -414,13 +423,6 @@ class Ranking:
     features: Floats
 
 
-def correct_scores(judge: Floats, likeness: Floats, count: int) -> Floats:
-    """Return what the judge adds to the scores of ``count`` candidates, (count,), with its weights of likenesses. It
-    read the first of them, whose ``likeness`` is (judged, 3); each of the others gets the least of theirs."""
-    corrections = likeness @ judge
-    return np.append(corrections, np.full(count - len(corrections), corrections.min()))
-
-
 def rank_candidates(model: PlanModel, candidates: Sequence[Candidate], corrections: Floats) -> Ranking:
     """Return the order of candidates by the score of options and the judge's correction together."""
     linear = np.array([each.score for each in candidates])
@@ -465,12 +467,6 @@ def measure_first(features: Floats, first: Candidate, ways: Ways | None, *, alon
         1.0,
     ]
     return np.concatenate([features, others])
-
-
-def log_odds(share: float) -> float:
-    """Return the log-odds of a probability, which is kept away from 0 and 1."""
-    bounded = min(max(share, 1e-4), 1 - 1e-4)
-    return math.log(bounded / (1 - bounded))
 
 
 def answer_plan(graph: PropertyGraph, plan: GraphPlan, rows: Rows) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from clew.core.text import fold_name
 from clew.questions.closed_words import ARTICLES, ASKING, AUXILIARIES, PREPOSITIONS
-from clew.questions.reading import log_odds
+from clew.questions.linear import log_odds
 from clew.questions.slots import share_root
 from clew.questions.text import QuestionText, stem_words
 

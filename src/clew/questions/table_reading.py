@@ -20,8 +20,7 @@ import numpy as np
 
 from clew.core.text import fold_name
 from clew.questions.closed_words import BOUNDS, LESS, MORE
-from clew.questions.linear import NetworkScore
-from clew.questions.reading import JUDGED, correct_scores, log_odds
+from clew.questions.linear import JUDGED, NetworkScore, correct_scores, log_odds
 from clew.questions.shapes import ShapeClassifier, hash_runs, measure_shapes
 from clew.questions.slots import OnceEncoder, encode_labels, share_root, write_out
 from clew.questions.table_catalogue import CellMatch, TableCatalogue, carry_cells

@@ -1,8 +1,10 @@
 """Training of what reads plain questions about the structure of documents: shapes of wordings, what numbers are taken
 for, the score of queries, the confidence.
 
-Documents are held out whole, in four folds: the score of each question comes of the others, and so do the confidence
-and the figures of the record. Questions about content, of any set, are asked of outlines that cannot answer them.
+Documents are held out whole, in four folds: the score of each question comes of the others. One of the folds is held
+out from the judge, too (:data:`OPTIONS_FILE` is what it may be trained on), for its weight beside the score, the
+confidence and the figures of the record. Questions about content, of any set, are asked of outlines that cannot
+answer them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 from clew.core.errors import UsageError
 from clew.core.types import STATED_FROM
 from clew.models.plan_judge import OUTLINES_FILE
+from clew.questions.linear import train_linear
 from clew.questions.outline_plans import CONTENT
 from clew.questions.outline_reading import (
     ASPECTS,
@@ -29,7 +32,9 @@ from clew.questions.outline_reading import (
     OutlineWording,
     add_outline_shapes,
     aspects_of,
+    choose_judged,
     rank_outlines,
+    score_outlines,
 )
 from clew.questions.shapes import ShapeExample, train_shapes
 from clew.train.network import train_network
@@ -39,9 +44,14 @@ from clew.train.plan_fitting import FOLDS, count_by, measure_chances, remember
 from clew.train.training_folder import FINISHED, TrainingFolder
 
 if TYPE_CHECKING:
-    from clew.core.protocols import Encoder
+    from clew.core.arrays import Floats
+    from clew.core.protocols import Encoder, PlanJudge
 
 RECORD = "clew-outlines-training.json"
+#: What the judge may be trained on: JSON lines that ``clew train plans --options`` reads.
+OPTIONS_FILE = "clew-outlines-options.jsonl"
+#: The fold that is held out from everything.
+HELD_OUT = 0
 #: Wrong options of a question that a score is fitted to.
 MOST_OTHERS = 100
 
@@ -56,30 +66,53 @@ class OutlineSettings:
 
 
 @dataclass(slots=True, eq=False)
-class Fitted:
-    """A question with its fold, the order of its options and the features of its confidence, by what the other folds
-    gave."""
+class ScoredOutline:
+    """A question with its fold and what the other folds gave: the ``features`` and ``scores`` of its options, the
+    places of those that the judge reads, and how alike it finds each to the question, (judged, 3)."""
 
     example: OutlineExample
     fold: int
-    order: list[int]
-    features: Any
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the first option is right."""
-        return bool(self.example.right[self.order[0]])
+    features: Floats
+    scores: Floats
+    judged: list[int]
+    likeness: Floats
 
     @property
     def is_content(self) -> bool:
-        """Whether the first option is that no structure is asked for."""
-        return self.example.read.options[self.order[0]].key == CONTENT
+        """Whether it asks for no structure."""
+        return self.example.question.plan is None
+
+    @property
+    def sentences(self) -> list[str]:
+        """In words what the judge reads."""
+        return [self.example.read.say(place) for place in self.judged]
+
+    def write_options(self) -> dict[str, Any]:
+        """Return what a judge is trained on, as a line of :data:`OPTIONS_FILE`."""
+        example = self.example
+        right = example.right.copy()
+        right[-1] = False  # "no structure is asked for" is none of these
+        likeliest = example.read.say(int(np.argmax(np.where(right, self.scores, -np.inf))))
+        return {
+            "question": example.question.question,
+            "sentences": self.sentences,
+            "scores": self.scores[self.judged].round(4).tolist(),
+            "right": right[self.judged].tolist(),
+            "gold": likeliest if right.any() else None,
+        }
+
+    def rank(self, model: OutlineModel) -> tuple[list[int], Floats]:
+        """Return the order of its options by a model's mixture, and the features of the confidence."""
+        order, _, features = rank_outlines(
+            model, self.example.read, self.features, self.scores, self.judged, self.likeness
+        )
+        return order, features
 
 
 def train_outlines(
     sources: Sequence[Path],
     content: Sequence[Path],
-    encoder: Encoder,
+    judge: PlanJudge,
     settings: OutlineSettings,
     out: Path,
     progress: Callable[[str, int, int], None],
@@ -103,28 +136,40 @@ def train_outlines(
         progress("options", number, len(sources))
         drawn = chooser.sample(questions, min(settings.most_content, len(questions)))
         examples += remember(
-            out / f"outlines-{path.stem}.pickle", partial(prepare_source, path, encoder, drawn)
+            out / f"outlines-{path.stem}.pickle", partial(prepare_source, path, judge.encoder, drawn)
         )
-    folds = deal_folds(examples)
-    fitted: list[Fitted] = []
-    for fold in range(FOLDS):
-        progress("held-out fold", fold, FOLDS)
-        model = fit_outlines([each for each in examples if folds[id(each)] != fold])
-        for example in examples:
-            if folds[id(example)] == fold:
-                order, _, features = rank_outlines(model, example.read)
-                fitted.append(Fitted(example, fold, order, features))
-    measures = measure_outlines(fitted)
+    scored = score_examples(examples, progress)
+    with (out / OPTIONS_FILE).open("w", encoding="utf-8") as file:
+        for each in scored:
+            if each.fold != HELD_OUT and (each.is_content or each.example.right[:-1].any()):
+                file.write(json.dumps(each.write_options(), ensure_ascii=False) + "\n")
+    held_out = [each for each in scored if each.fold == HELD_OUT]
+    for number, each in enumerate(held_out):
+        progress("judge", number, len(held_out))
+        each.likeness = judge.compare(each.example.question.question, each.sentences)
     model = fit_outlines(examples)
-    stated = [each for each in fitted if not each.is_content]
-    confidence = fit_logistic(
-        np.array([each.features for each in stated]), np.array([each.is_right for each in stated])
-    )
-    model = replace(model, confidence=confidence)
+    measures = measure_outlines(model, held_out)
+    model = fit_confidence(model, held_out)
     np.savez_compressed(out / OUTLINES_FILE, **model.to_arrays())  # type: ignore[arg-type]
     record = {**description, FINISHED: measures}
     output.write(record)
     return record
+
+
+def score_examples(
+    examples: Sequence[OutlineExample], progress: Callable[[str, int, int], None]
+) -> list[ScoredOutline]:
+    """Return the questions with the scores of their options by what the other folds gave."""
+    folds, scored = deal_folds(examples), []
+    for fold in range(FOLDS):
+        progress("scores", fold, FOLDS)
+        model = fit_outlines([each for each in examples if folds[id(each)] != fold])
+        for example in examples:
+            if folds[id(example)] == fold:
+                features, scores = score_outlines(model, example.read)
+                judged = choose_judged(example.read, scores)
+                scored.append(ScoredOutline(example, fold, features, scores, judged, np.zeros((0, 3))))
+    return scored
 
 
 def read_content(files: Sequence[Path]) -> list[str]:
@@ -181,7 +226,8 @@ def fit_outlines(examples: Sequence[OutlineExample]) -> OutlineModel:
             for sample in [_sample_options(each)]
         ]
     )
-    return OutlineModel(fit_wording(usable), score, np.zeros(len(OUTLINE_CONFIDENCE)))
+    without_judge = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
+    return OutlineModel(fit_wording(usable), score, without_judge, np.zeros(len(OUTLINE_CONFIDENCE)))
 
 
 def _sample_options(example: OutlineExample) -> NDArray[np.int64]:
@@ -218,39 +264,66 @@ def fit_wording(examples: Sequence[OutlineExample]) -> OutlineWording:
     return OutlineWording(aspects, roles)
 
 
-def measure_outlines(fitted: Sequence[Fitted]) -> dict[str, Any]:
-    """Return figures over questions whose documents nothing was fitted to; the confidence without their fold.
+def fit_confidence(model: OutlineModel, scored: Sequence[ScoredOutline]) -> OutlineModel:
+    """Return a model with the mixture and the confidence that questions give which no score was fitted to."""
+    mixture = fit_mixture(scored)
+    model = replace(model, mixture=mixture)
+    ranked = [(each, *each.rank(model)) for each in scored]
+    stated = [(each, order, features) for each, order, features in ranked if not _is_content(each, order)]
+    right = np.array([bool(each.example.right[order[0]]) for each, order, _ in stated])
+    confidence = fit_logistic(np.array([features for _, _, features in stated]), right)
+    return replace(model, confidence=confidence)
+
+
+def fit_mixture(scored: Sequence[ScoredOutline]) -> Floats:
+    """Return the weights of the score, of the judge's likenesses and of "no structure is asked for" beside each other
+    (5,)."""
+    questions = []
+    for each in scored:
+        features = np.zeros((len(each.judged) + 1, 5))
+        features[:, 0] = each.scores[[*each.judged, -1]]
+        features[:-1, 1:4] = each.likeness
+        features[-1, 4] = 1.0
+        questions.append((features, np.append(each.example.right[each.judged], each.example.right[-1])))
+    score = train_linear(questions)
+    return score.weights / score.scales
+
+
+def _is_content(scored: ScoredOutline, order: Sequence[int]) -> bool:
+    """Return whether the first option is that no structure is asked for."""
+    return scored.example.read.options[order[0]].key == CONTENT
+
+
+def measure_outlines(model: OutlineModel, scored: Sequence[ScoredOutline]) -> dict[str, Any]:
+    """Return figures over questions whose documents nothing was fitted to; mixture and confidence without the part of
+    their documents that each is in.
 
     Right is a query that leads to the same places, counts or lists the same; a question about content is right where
     no structure is stated for it.
     """
-    stated = [each for each in fitted if not each.is_content]
-    chances = np.zeros(len(stated))
-    for fold in range(FOLDS):
-        known = [each for each in stated if each.fold != fold]
-        weights = fit_logistic(
-            np.array([each.features for each in known]), np.array([each.is_right for each in known])
-        )
-        for place, each in enumerate(stated):
-            if each.fold == fold:
-                chances[place] = 1 / (1 + np.exp(-each.features @ weights))
-    stated_content = sum(
-        chance >= STATED_FROM and each.example.question.plan is None
-        for chance, each in zip(chances.tolist(), stated, strict=True)
-    )
-    asked = [each for each in fitted if each.example.question.plan is not None]
-    own = [each for each in asked if each.example.right.any()]
-    content = [each for each in fitted if each.example.question.plan is None]
-    names = [
-        (each.example.question.kind, each.example.question.wording, each.example.question.source)
-        for each in fitted
-    ]
+    parts = deal_folds([each.example for each in scored])
+    ranked: list[tuple[ScoredOutline, list[int], float]] = []
+    for part in range(FOLDS):
+        fitted = fit_confidence(model, [each for each in scored if parts[id(each.example)] != part])
+        for each in scored:
+            if parts[id(each.example)] == part:
+                order, features = each.rank(fitted)
+                ranked.append((each, order, float(1 / (1 + np.exp(-features @ fitted.confidence)))))
+    stated = [(each, order, chance) for each, order, chance in ranked if not _is_content(each, order)]
+    right = np.array([bool(each.example.right[order[0]]) for each, order, _ in stated])
+    asked = [(each, order) for each, order, _ in ranked if not each.is_content]
+    content = [each for each, _, _ in ranked if each.is_content]
+    stated_content = sum(each.is_content and chance >= STATED_FROM for each, _, chance in stated)
+    proposed = sum(bool(each.example.right.any()) for each, _ in asked)
+    alone = sum(bool(each.example.right[int(np.argmax(each.scores))]) for each, _ in asked)
+    questions = [each.example.question for each, _, _ in ranked]
     return {
-        **measure_chances(chances, np.array([each.is_right for each in stated]), len(asked), len(fitted)),
-        "proposed": round(len(own) / len(asked), 4),
-        "content left to the search": {
-            "right": len(content) - stated_content,
-            "of": len(content),
-        },
-        "right first by": count_by(names, np.array([each.is_right for each in fitted])),
+        **measure_chances(np.array([chance for _, _, chance in stated]), right, len(asked), len(ranked)),
+        "proposed": round(proposed / len(asked), 4),
+        "right first without the judge": round(alone / len(asked), 4),
+        "content left to the search": {"right": len(content) - stated_content, "of": len(content)},
+        "right first by": count_by(
+            [(each.kind, each.wording, each.source) for each in questions],
+            np.array([bool(each.example.right[order[0]]) for each, order, _ in ranked]),
+        ),
     }

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.types import STATED_FROM
-from clew.questions.linear import train_linear
-from clew.questions.reading import JUDGED
+from clew.questions.linear import JUDGED, train_linear
 from clew.questions.shapes import ShapeClassifier, ShapeExample, train_shapes
 
 if TYPE_CHECKING:

@@ -26,19 +26,25 @@ from clew.models.encoders import MODEL_FILE, TOKENIZER_FILE
 from clew.models.plan_judge import ARRAYS_FILE, PlanJudge
 from clew.questions.catalogue import GraphCatalogue
 from clew.questions.direction import DirectionScorer
-from clew.questions.linear import LinearScore, NetworkScore, add_outcomes, add_shapes, train_linear
+from clew.questions.linear import (
+    JUDGED,
+    LinearScore,
+    NetworkScore,
+    add_outcomes,
+    add_shapes,
+    correct_scores,
+    train_linear,
+)
 from clew.questions.names import NameScorer
 from clew.questions.plans import YES_NO, GraphPlan, run_plan, say_plan, type_unknowns
 from clew.questions.reading import (
     CONFIDENCE,
-    JUDGED,
     RUN,
     Candidate,
     PlanModel,
     Ranking,
     Ways,
     answer_plan,
-    correct_scores,
     measure_first,
     rank_candidates,
     weigh_ways,
@@ -48,10 +54,13 @@ from clew.questions.slots import SlotScorer
 from clew.questions.text import QuestionText
 from clew.train.directions import (
     DirectionExample,
+    DirectionQuestion,
+    compare_ways,
     fit_directions,
     measure_directions,
     prepare_directions,
     read_directions,
+    temper_directions,
 )
 from clew.train.network import train_network
 from clew.train.plan_data import (
@@ -75,6 +84,7 @@ from clew.train.plan_fitting import (
     remember,
 )
 from clew.train.plan_judge import JudgeExample, JudgeTrainer, PlanSettings, RunExample
+from clew.train.sentence_questions import read_lines
 from clew.train.table_data import CONTEXTS, TABLES
 from clew.train.tables import (
     deal_tables,
@@ -107,11 +117,13 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     trained: Path | None = None,
     beside: Sequence[Path] = (),
     written: Sequence[Path] = (),
+    options: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Train into the folder ``out`` and export; return the record, which is also written there. After an interrupt
     the same call goes on. Folders ``beside`` the others are trained on, and never held out. The judge of the folder
     ``trained``, where one is given, is taken as it is, and only what surrounds it is fitted. ``written`` are files of
-    questions about relations between two names. Raises UsageError, MissingExtra."""
+    questions about relations between two names, ``options`` such as ``clew train outlines`` writes: questions with
+    queries in words, on which the judge is trained, too. Raises UsageError, MissingExtra."""
     if trained is None:
         require_packages("train", "torch", "transformers", "onnx")
     worlds = [folder for folder in (*folders, *beside) if (folder / TABLES).is_dir()]
@@ -132,6 +144,7 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
         "domains": [each.name for each in sources],
         "worlds": [source.name for source in table_sources],
         "directions": [file.name for file in written],
+        "options": [file.name for file in options],
         "settings": asdict(settings),
     }
     if FINISHED in output.matching_record(description):
@@ -140,11 +153,15 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     examples, names, scorer = prepare_examples(sources, folds, encoder, settings, out, progress)
     runs, parts = run_examples(sources, examples, folds, encoder, out, progress)
     tables = prepare_tables(table_sources, table_folds, encoder, settings, out, progress)
+    asked_ways = _directions_of(sources, written, encoder, names, out, progress)
+    known_ways = [each for each in asked_ways if folds.get(each.domain, 1)]
     fitted: tuple[float, Floats, float] = (1.0, np.ones(3), 0.0)
     (out / EXPORT_FOLDER).mkdir(exist_ok=True)
     if trained is None:
         known = [run.for_judge() for run in runs if run.fold]
         known += [run.for_judge() for _, own in tables.values() for run in own if run.fold]
+        known += [each.for_judge() for each in known_ways]
+        known += [example for file in options for example in read_options(file)]
         fitted = train_judge(source, known, settings, out, partial(progress, "judge"))
     else:
         for name in (MODEL_FILE, TOKENIZER_FILE):
@@ -154,14 +171,16 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
-    directions = _directions_of(sources, written, exported, names, out, progress)
+    progress("directions", 0, 1)
+    directions = compare_ways(asked_ways, exported)
     held_out = compare_held_out(model.after, fold, exported.compare, partial(progress, "measure"))
     scale, likenesses, none = fit_mixture(held_out)
     model = replace(model, scale=scale, judge=likenesses, none=none)
-    known_ways = [each for each in directions if folds.get(each.domain, 1)]
+    judged_ways = [each for each in directions if folds.get(each.question.domain, 1)]
+    unseen_ways = [each for each in directions if not folds.get(each.question.domain, 1)]
+    model = _fit_ways(model, judged_ways, unseen_ways)
     unseen = [each for each in sources if not folds[each.name]]
-    held_out = weigh_held_out(_fit_ways(model, known_ways), exported, unseen, held_out)
-    model = _fit_ways(model, directions)
+    held_out = weigh_held_out(model, exported, unseen, held_out)
     measures, _ = measure_held_out(model, held_out, sum(run.gold is not None for run in fold), len(fold))
     measured, fitted_tables = {}, {}
     for kind, (table_model, table_runs) in tables.items():
@@ -172,19 +191,25 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     model = fit_confidence(model, held_out)
     write_arrays(model, out / EXPORT_FOLDER, fitted_tables)
     for name, is_asked in (("which way round", False), ("which end is asked for", True)):
-        measures[name] = measure_directions([each for each in directions if each.is_asked == is_asked])
+        measures[name] = measure_directions(*_split_ways(judged_ways, unseen_ways, is_asked=is_asked))
     record = {**description, FINISHED: {"graphs": measures, **measured}}
     output.write(record)
     return record
 
 
-def _fit_ways(model: PlanModel, directions: Sequence[DirectionExample]) -> PlanModel:
+def _fit_ways(
+    model: PlanModel, known: Sequence[DirectionExample], unseen: Sequence[DirectionExample]
+) -> PlanModel:
     """Return a model with which way round and which end is asked for, of questions about one relation."""
     between, asked = (
-        fit_directions([each for each in directions if each.is_asked == is_asked])
-        for is_asked in (False, True)
+        temper_directions(fit_directions(own), others)
+        for own, others in (_split_ways(known, unseen, is_asked=is_asked) for is_asked in (False, True))
     )
     return replace(model, direction=between, asked=asked)
+
+
+def _split_ways(*groups: Sequence[DirectionExample], is_asked: bool) -> list[list[DirectionExample]]:
+    return [[each for each in group if each.question.is_asked == is_asked] for group in groups]
 
 
 def train_judge(
@@ -205,22 +230,30 @@ def train_judge(
 def _directions_of(
     sources: Sequence[PlanSource],
     written: Sequence[Path],
-    judge: PlanJudge,
+    encoder: Encoder,
     names: NameScorer,
     out: Path,
     progress: Callable[[str, int, int], None],
-) -> list[DirectionExample]:
+) -> list[DirectionQuestion]:
     """Return the questions about one relation, of all sources with types and of files."""
-    tasks: dict[str, Callable[[], list[DirectionExample]]] = {
-        source.name: partial(prepare_directions, source, judge, names)
-        for source in sources
-        if source.typed and not source.is_public
-    }
-    tasks |= {file.name: partial(read_directions, file, judge) for file in written}
-    examples: list[DirectionExample] = []
-    for number, (name, prepare) in enumerate(tasks.items()):
-        progress("directions", number, len(tasks))
-        examples += remember(out / f"directions-{name}.pickle", prepare)
+    questions: list[DirectionQuestion] = []
+    typed = [source for source in sources if source.typed and not source.is_public]
+    for number, source in enumerate(typed):
+        progress("directions", number, len(typed))
+        file = out / f"directions-{source.name}.pickle"
+        questions += remember(file, partial(prepare_directions, source, encoder, names))
+    return [*questions, *(question for file in written for question in read_directions(file))]
+
+
+def read_options(file: Path) -> list[JudgeExample]:
+    """Return the questions of JSON lines: ``question``, ``sentences``, their ``scores``, which are ``right``, and
+    ``gold``, a right one or null. Raises UsageError."""
+    examples = []
+    for row in read_lines(file):
+        if not {"question", "sentences", "scores", "right", "gold"} <= row.keys():
+            raise UsageError(f"no questions with options in {file}", "See: clew train plans --help")
+        scores, right = np.array(row["scores"]), np.array(row["right"], dtype=bool)
+        examples.append(JudgeExample(row["question"], row["sentences"], scores, right, row["gold"]))
     return examples
 
 

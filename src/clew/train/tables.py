@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import UsageError
-from clew.questions.linear import NetworkScore
-from clew.questions.reading import JUDGED, correct_scores
+from clew.questions.linear import JUDGED, NetworkScore, correct_scores
 from clew.questions.shapes import ShapeClassifier, ShapeExample
 from clew.questions.table_reading import (
     MOST_RUN,

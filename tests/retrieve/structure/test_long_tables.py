@@ -7,8 +7,11 @@ from typer.testing import CliRunner
 
 import clew
 from clew.app.cli.commands import app
+from clew.core.types import Scope
 from clew.models.costs import count_tokens
-from clew.retrieve.structure.lookup import excerpt_table
+from clew.retrieve.structure.algebra import evaluate
+from clew.retrieve.structure.lookup import excerpt_table, fetch_hits
+from clew.retrieve.structure.query import Query, Selector
 from scripted import ScriptedServer
 from structure_documents import write_sales
 
@@ -42,8 +45,11 @@ def test_an_answer_is_short_in_print_and_as_json_and_its_id_leads_to_the_whole(f
 
 @pytest.mark.slow
 def test_rows_that_share_words_with_the_question_are_shown_with_the_head(folder):
+    question, query = "What does table 1 say about invoice INV-11500?", Query("show", (Selector("table", 1),))
     with clew.open(folder) as base:
-        (hit,) = base.ask("What does table 1 of sales.csv say about invoice INV-11500?").evidence
+        snapshot = base.store.snapshot()
+        finding = evaluate(question, [query], snapshot, Scope())
+        (hit,) = fetch_hits(snapshot, finding.references, question=question)
     assert "INV-10001" in hit.node.text
     assert "INV-11500" in hit.node.text
     assert "1 of them here" in hit.node.text

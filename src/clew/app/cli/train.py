@@ -388,6 +388,10 @@ def plans(
         list[Path] | None,
         typer.Option(metavar="FILE", help="Questions about relations between two names, JSON lines."),
     ] = None,
+    options: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Questions with queries, as clew train outlines writes them."),
+    ] = None,
     judge: Annotated[
         Path | None,
         typer.Option(metavar="FOLDER", help="Keep this trained judge; fit what surrounds it, without torch."),
@@ -403,8 +407,7 @@ def plans(
     in tables/, and questions.jsonl (question, sql, result); or TAT-QA (dev.json). Each graph is also asked without
     the types of its nodes. Every fourth graph and world is held out: from it come the figures. A line of --directions
     has a relation, its head, its tail, and a question of yes or no that means just that. An interrupted run continues
-    when started again.
-    Needs the extra train.
+    when started again. Needs the extra train.
 
       clew train plans --data plans/ --data tables/ --model all-MiniLM-L6-v2 --out ours
     """
@@ -454,6 +457,7 @@ def plans(
             judge,
             others,
             directions or (),
+            options or (),
         )
     for name, value in record["after"].items():
         print_line(f"{name}: {value}")
@@ -486,12 +490,13 @@ def outlines(
     """Train what reads plain questions about the structure of documents: pages, sections, tables, cells, figures.
 
     Questions are JSON with document, question and plan: {"operation": "count", "counted": "table"}, {"operation":
-    "show", "selectors": [{"kind": "page", "number": 4}]}, {"operation": "content"}. Every fourth document is held out
-    in turn: from that come the figures. An interrupted run continues when started again. Needs no torch.
+    "show", "selectors": [{"kind": "page", "number": 4}]}, {"operation": "content"}. Every fourth document is held
+    out: from that come the figures. The judge can be trained on what clew-outlines-options.jsonl has of the others
+    (clew train plans --options). An interrupted run continues when started again. Needs no torch.
 
       clew train outlines --data structure/ --data outlines/report.json --content questions.jsonl --out ours
     """
-    from clew.models.encoders import OnnxEncoder, embedded_folder
+    from clew.models.plan_judge import create_plan_judge
     from clew.train.outlines import OutlineSettings, train_outlines
 
     given = {"most_content": most, "seed": seed}
@@ -499,12 +504,12 @@ def outlines(
     sources = [
         file for path in data for file in (sorted(path.glob("*.json")) or [path] if path.is_dir() else [path])
     ]
-    shown = {name: show_progress(name) for name in ("options", "held-out fold")}
+    shown = {name: show_progress(name) for name in ("options", "scores", "judge")}
     with interruptible("what is done is kept. To continue, run the same command again."):
         record = train_outlines(
             sources,
             content or [],
-            OnnxEncoder(embedded_folder("hops")),
+            create_plan_judge(),
             settings,
             out,
             lambda part, done, total: shown[part](done, total),

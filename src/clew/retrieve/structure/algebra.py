@@ -17,7 +17,7 @@ from clew.core.text import hash_term, normalise, query_terms
 from clew.core.types import DOCUMENT, KINDS, PAGE, PASSAGE, ROW, SECTION, TABLE, Document, Node, Scope
 from clew.retrieve.structure.comparison import compare_nodes
 from clew.retrieve.structure.outline import LABEL_WORDS, Outline, read_cells
-from clew.retrieve.structure.query import FIGURE, Query, Selector
+from clew.retrieve.structure.query import FIGURE, Query, Selector, name_many
 from clew.retrieve.structure.resolver import Reference, ReferenceResolver, best_matches, match_name
 
 if TYPE_CHECKING:
@@ -511,8 +511,7 @@ class Evaluator:
 
 def plural(number: int, word: str) -> str:
     """Return a number with its noun: ``1 page``, ``2,000 rows``."""
-    many = "indices" if word == "index" else "appendices" if word == "appendix" else f"{word}s"
-    return f"{number:,} {word if number == 1 else many}"
+    return f"{number:,} {word if number == 1 else name_many(word)}"
 
 
 def table_title(table: Node) -> str:

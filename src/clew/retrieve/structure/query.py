@@ -54,7 +54,8 @@ class Selector:
             return self.words
         if self.kind == DOCUMENT:
             return self.document or self.name or "the document"
-        word, many = self.word or self.kind, f"{self.word or self.kind}s"
+        word = self.word or self.kind
+        many = name_many(word)
         if self.label or (self.kind == "page" and self.number and self.number > 0):
             text = f"{word} {self.label or self.number}"
         elif self.name:
@@ -96,12 +97,21 @@ class Query:
         """
         places = " and ".join(map(str, self.selectors))
         if self.operation in {"count", "list"}:
-            things = f"{'numbered ' * self.labelled}{self.word or self.kind}s"
+            things = f"{'numbered ' * self.labelled}{name_many(self.word or self.kind)}"
             joint = "without" if self.without else "with" if self.kind == DOCUMENT else "in"
             return f"{self.operation} the {things}" + (f" {joint} {places}" if places else "")
         if self.operation == "longest":
             return "the longest document"
         return f"{self.operation} {places or self.text}"
+
+
+def name_many(word: str) -> str:
+    """Return a word for a kind of structure as it names several.
+
+    >>> name_many("table"), name_many("appendix")
+    ('tables', 'appendices')
+    """
+    return "indices" if word == "index" else "appendices" if word == "appendix" else f"{word}s"
 
 
 #: A file name, as a pattern. None begins within another name or its suffixes: there it was tried from the start.
