@@ -4,6 +4,7 @@ from __future__ import annotations
 
 ARTICLES = frozenset("the a an".split())
 ASKING = frozenset("who whom whose what which when where why how".split())
+WHO = frozenset("who whom whose".split())
 AUXILIARIES = frozenset(
     "is are was were be been do does did has have had can could will would shall should may might must".split()
 )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.text import fold_name
-from clew.questions.closed_words import BOUNDS, LESS, MORE
+from clew.questions.closed_words import BOUNDS, LESS, MORE, WHO
 from clew.questions.linear import JUDGED, NetworkScore, correct_scores, log_odds
 from clew.questions.shapes import ShapeClassifier, hash_runs, measure_shapes
 from clew.questions.slots import OnceEncoder, encode_labels, share_root, write_out
@@ -55,7 +55,7 @@ MOST_TABLES = 8
 #: Options that are run, of those that can be.
 MOST_RUN = 48
 #: A reading that leaves out a name, a number or a day of the question is at most so likely: what it is about is not
-#: in the table.
+#: in the table. So is a number where "who" is asked.
 MOST_WITHOUT = 0.3
 #: A cell that stands in the question so is not to be left out.
 CERTAIN = 0.5
@@ -367,7 +367,9 @@ class TableReader:
         )
         first = float(1 / (1 + np.exp(-(features @ self.model.confidence))))
         likeliest = candidates[order[0]]
-        if _leaves_out(question, likeliest.option, likeliest.catalogue):
+        if _leaves_out(question, likeliest.option, likeliest.catalogue) or counts_people(
+            question, likeliest.result
+        ):
             first = min(first, MOST_WITHOUT)
         readings: list[TableReading] = []
         seen: set[tuple[object, ...]] = set()
@@ -625,6 +627,14 @@ def _compare_orders(
     own = [min(places[side] - places[1 - side], default=-1) for side in (0, 1)]
     mentioned = 0.0 if min(own) < 0 else float(np.sign(own[1] - own[0]))
     return mentioned, float((numbers[0] < numbers[1]) - (numbers[0] > numbers[1]))
+
+
+def counts_people(question: QuestionText, result: TableResult) -> bool:
+    """Return whether a question that begins with "who" would be answered with nothing but numbers; a person's number
+    is text."""
+    asks_who = bool(question.words) and question.words[0].text in WHO
+    values = [row.name or row.value for row in result.rows if result.number is None]
+    return asks_who and bool(values) and all(isinstance(value, float) for value in values)
 
 
 def _leaves_out(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> bool:

@@ -8,7 +8,7 @@ domains are held out for the figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,9 +72,15 @@ class DirectionExample:
     likeness: Floats
 
 
-def compare_ways(questions: Sequence[DirectionQuestion], judge: PlanJudge) -> list[DirectionExample]:
+def compare_ways(
+    questions: Sequence[DirectionQuestion], judge: PlanJudge, progress: Callable[[int, int], None]
+) -> list[DirectionExample]:
     """Return the questions with what a judge finds."""
-    return [DirectionExample(each, judge.compare(each.question, each.sentences)) for each in questions]
+    examples = []
+    for number, each in enumerate(questions):
+        progress(number, len(questions))
+        examples.append(DirectionExample(each, judge.compare(each.question, each.sentences)))
+    return examples
 
 
 def prepare_directions(source: PlanSource, encoder: Encoder, names: NameScorer) -> list[DirectionQuestion]:

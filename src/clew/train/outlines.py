@@ -269,7 +269,9 @@ def fit_confidence(model: OutlineModel, scored: Sequence[ScoredOutline]) -> Outl
     mixture = fit_mixture(scored)
     model = replace(model, mixture=mixture)
     ranked = [(each, *each.rank(model)) for each in scored]
-    stated = [(each, order, features) for each, order, features in ranked if not _is_content(each, order)]
+    stated = [
+        (each, order, features) for each, order, features in ranked if not _starts_with_content(each, order)
+    ]
     right = np.array([bool(each.example.right[order[0]]) for each, order, _ in stated])
     confidence = fit_logistic(np.array([features for _, _, features in stated]), right)
     return replace(model, confidence=confidence)
@@ -289,8 +291,8 @@ def fit_mixture(scored: Sequence[ScoredOutline]) -> Floats:
     return score.weights / score.scales
 
 
-def _is_content(scored: ScoredOutline, order: Sequence[int]) -> bool:
-    """Return whether the first option is that no structure is asked for."""
+def _starts_with_content(scored: ScoredOutline, order: Sequence[int]) -> bool:
+    """Return whether the first option of an order is that no structure is asked for."""
     return scored.example.read.options[order[0]].key == CONTENT
 
 
@@ -309,7 +311,9 @@ def measure_outlines(model: OutlineModel, scored: Sequence[ScoredOutline]) -> di
             if parts[id(each.example)] == part:
                 order, features = each.rank(fitted)
                 ranked.append((each, order, float(1 / (1 + np.exp(-features @ fitted.confidence)))))
-    stated = [(each, order, chance) for each, order, chance in ranked if not _is_content(each, order)]
+    stated = [
+        (each, order, chance) for each, order, chance in ranked if not _starts_with_content(each, order)
+    ]
     right = np.array([bool(each.example.right[order[0]]) for each, order, _ in stated])
     asked = [(each, order) for each, order, _ in ranked if not each.is_content]
     content = [each for each, _, _ in ranked if each.is_content]

@@ -171,8 +171,7 @@ def train_plans(  # noqa: PLR0913 (the options of the command)
     write_arrays(model, out / EXPORT_FOLDER)
     # Measured as it is shipped, in 8 bits.
     exported, fold = PlanJudge(out / EXPORT_FOLDER, encoder), [run for run in runs if not run.fold]
-    progress("directions", 0, 1)
-    directions = compare_ways(asked_ways, exported)
+    directions = compare_ways(asked_ways, exported, partial(progress, "ways"))
     held_out = compare_held_out(model.after, fold, exported.compare, partial(progress, "measure"))
     scale, likenesses, none = fit_mixture(held_out)
     model = replace(model, scale=scale, judge=likenesses, none=none)

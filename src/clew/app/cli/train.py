@@ -444,6 +444,7 @@ def plans(
             "scores",
             "judge tables",
             "directions",
+            "ways",
         )
     }
     with interruptible("what is done is kept. To continue, run the same command again."):
