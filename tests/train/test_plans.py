@@ -27,6 +27,7 @@ from clew.train.plans import (
     deal_sources,
     measure_held_out,
     prepare_examples,
+    read_options,
     run_examples,
     train_plans,
 )
@@ -160,11 +161,30 @@ def test_a_judge_is_trained_exported_and_goes_on_where_it_was_stopped(domains, t
         {
             word
             for folder in domains
-            for each in read_source(PlanSource(folder))
-            for word in each.question.split()
+            for line in (folder / "questions.jsonl").read_text().splitlines()
+            for word in json.loads(line)["question"].split()
         }
     )
     source = tiny_models.encoder(tmp_path / "source", words, window=112)
+
+    options = tmp_path / "options.jsonl"
+    row = {
+        "question": "how many tables",
+        "sentences": ["count the tables", "list the tables"],
+        "scores": [1.0, 0.5],
+    }
+    rows = [
+        row | {"right": [True, False], "gold": "count the tables"},
+        row | {"right": [False] * 2, "gold": None},
+    ]
+    options.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert [each.gold for each in read_options(options)] == ["count the tables", None]
+    (tmp_path / "others.jsonl").write_text('{"question": "?"}\n')
+    with pytest.raises(UsageError, match="no questions with options"):
+        read_options(tmp_path / "others.jsonl")
+    train = partial(
+        train_plans, domains, str(source), OnnxEncoder(embedded_folder("hops")), SETTINGS, tmp_path / "out"
+    )
 
     class Stop(Exception):
         pass
@@ -173,15 +193,13 @@ def test_a_judge_is_trained_exported_and_goes_on_where_it_was_stopped(domains, t
         if part == "judge" and done == 2:
             raise Stop
 
-    encoder = OnnxEncoder(embedded_folder("hops"))
     with pytest.raises(Stop):
-        train_plans(domains, str(source), encoder, SETTINGS, tmp_path / "out", stop)
+        train(stop, options=[options])
     seen = []
-    record = train_plans(
-        domains, str(source), encoder, SETTINGS, tmp_path / "out", lambda *told: seen.append(told)
-    )
+    record = train(lambda *told: seen.append(told), options=[options])
     assert [done for part, done, _ in seen if part == "judge"] == [3, 4]
-    assert record == train_plans(domains, str(source), encoder, SETTINGS, tmp_path / "out", stop)
+    assert record == train(stop, options=[options])
+    assert record["options"] == ["options.jsonl"]
     assert json.dumps(record)
     assert {file.name for file in (tmp_path / "out" / EXPORT_FOLDER).iterdir()} == {
         "model.onnx",
