@@ -81,7 +81,7 @@ def test_a_question_about_documents_goes_to_them(base):
 
 
 def test_where_the_graph_is_not_sure_the_documents_are_asked_and_the_readings_shown(base):
-    answer = base.ask("Who produced Low Water?")
+    answer = base.ask("Who is behind Low Water?")
     step = answer.trail[0]
     assert isinstance(step, RouteStep) and step.method == "documents" and step.alternatives
     assert answer.way == "perhaps" and answer.plan is not None and answer.plan.kind == "graph"
