@@ -25,7 +25,7 @@ LINES = {
     "models": 3_869,
     "graph": 1_726,
     "triples": 7_004,
-    "questions": 8_352,
+    "questions": 8_360,
     "retrieve": 5_497,
     "methods": 16_404,
     "knowledge_base": 8_298,

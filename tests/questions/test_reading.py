@@ -7,8 +7,9 @@ import pytest
 from clew.core.types import STATED_FROM
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.catalogue import Label
-from clew.questions.reading import QuestionReader
+from clew.questions.reading import QuestionReader, is_misfit
 from clew.questions.slots import write_out
+from clew.questions.text import QuestionText
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,21 @@ def test_a_place_is_no_sure_answer_to_when(graph, reader):
         for reading in reader.read(question, [graph])[:1]:
             has_day = any(any(map(str.isdigit, value)) for value in reading.values)
             assert has_day or reading.probability < STATED_FROM
+
+
+@pytest.mark.parametrize(
+    ("question", "values", "misfit"),
+    [
+        ("Who built the Heron Queen?", ["1907"], True),
+        ("Who built the Heron Queen?", ["Strake & Loam", "1907"], False),
+        ("Whom does Vera report to?", [], False),  # nobody is an answer
+        ("When was it built?", ["Oskell"], True),
+        ("When was it built?", ["1907"], False),
+        ("What was built in 1907?", ["1907"], False),
+    ],
+)
+def test_a_number_is_nobody_and_a_place_no_day(question, values, misfit):
+    assert is_misfit(QuestionText(question), values) == misfit
 
 
 def test_where_graphs_alone_are_asked_a_question_is_likelier_about_them(graph, reader):

@@ -20,6 +20,7 @@ import numpy as np
 
 from clew.core.types import STATED_FROM
 from clew.questions.catalogue import GraphCatalogue, Step
+from clew.questions.closed_words import WHO
 from clew.questions.direction import (
     DirectionScorer,
     find_ends,
@@ -68,9 +69,9 @@ RUN = 24
 #: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
 #: for a relation ("Is Rain on Slate the director of Kismet?"). Set by hand, beside the fitted confidence.
 MOST_UNTYPED = STATED_FROM - 0.01
-#: The highest probability of an answer without a digit to a question that begins with "when": a place, a person. As
-#: above.
-MOST_UNDATED = STATED_FROM - 0.01
+#: The highest probability of an answer without a digit to a question that begins with "when": a place, a person; and
+#: of one without a letter to "who". As above.
+MOST_MISFIT = STATED_FROM - 0.01
 #: Catalogues that are remembered.
 _REMEMBERED = 16
 #: What the probability of a reading is fitted to.
@@ -230,6 +231,14 @@ class Candidate:
         return ours.asked_property == theirs.asked_property and np.array_equal(self.rows, other.rows)
 
 
+def is_misfit(question: QuestionText, values: Sequence[str]) -> bool:
+    """Return whether no value is a day or number where "when" is asked, or all are nothing but numbers for "who"."""
+    asked = question.words[0].text if question.words else ""
+    if asked == "when":
+        return not any(re.search(r"\d", value) for value in values)
+    return asked in WHO and bool(values) and not any(re.search(r"[^\W\d_]", value) for value in values)
+
+
 def _is_allowed(plan: GraphPlan, catalogue: GraphCatalogue, names: Sequence[NameMatch]) -> bool:
     """Return whether what a plan names can have its relation as it stands there: by its types, without any where both
     ends of the relation are of one kind."""
@@ -279,9 +288,8 @@ class QuestionReader:
         first = first if ways is None else min(first, ways.certainty)
         if likeliest.denies_untyped:
             first = min(first, MOST_UNTYPED)
-        asks_when = bool(question.words) and question.words[0].text == "when"
-        if asks_when and not any(re.search(r"\d", value) for value in likeliest.values):
-            first = min(first, MOST_UNDATED)
+        if is_misfit(question, likeliest.values):
+            first = min(first, MOST_MISFIT)
         readings = [self._make_reading(likeliest, first)]
         if ways is not None:
             other = first * (1 - ways.certainty) / ways.certainty
