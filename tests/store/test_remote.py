@@ -346,6 +346,25 @@ def test_what_is_gone_or_damaged_is_noticed(written, objects, monkeypatch, tmp_p
     assert [hit.node.id for hit in again] == [
         hit.node.id for hit in KnowledgeBase(written).search(SECRET, retriever="bm25")
     ]
+    # So does one that still reads the earlier state while another thread has taken up the new one.
+    earlier, snapshot_now = base.store.snapshot(), base.store.snapshot
+    forget_all()
+    written.remove(["/docs/8.txt"])
+    publish(written, objects)
+    refresh, refreshed = reader.refresh, []
+
+    def take_view():
+        refresh()
+        return snapshot_now() if refreshed else earlier
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reader, "snapshot", take_view)
+        patched.setattr(reader, "refresh", lambda: refreshed.append(refresh()))
+        again = base.search(SECRET, retriever="bm25")
+    assert refreshed == [False]
+    assert [hit.node.id for hit in again] == [
+        hit.node.id for hit in KnowledgeBase(written).search(SECRET, retriever="bm25")
+    ]
     # Where a piece is gone for another reason, that is said, and no question goes on for ever.
     forget_all()
     for name in objects.sizes("pieces"):

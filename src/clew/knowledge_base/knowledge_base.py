@@ -422,10 +422,12 @@ class KnowledgeBase:
 
         with threadpool_limits(1, user_api="blas"):
             for _ in range(MAX_REPETITIONS):
+                begun = self.store.copy_id()
                 try:
                     return work()
                 except BaseReplaced:
-                    if not self.store.refresh():
+                    self.store.refresh()
+                    if self.store.copy_id() == begun:  # another thread may have taken up the new state
                         raise
                 except RemovedMeanwhile:
                     if not is_free:

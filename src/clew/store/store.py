@@ -497,6 +497,10 @@ class Store:
         """Take up the present state of a base in object storage; return whether it is another one."""
         return False
 
+    def copy_id(self) -> str:
+        """Return which state of a base in object storage is read; empty where the base lies on this machine."""
+        return ""
+
     def snapshot(self) -> StoreSnapshot:
         """Return a view of the base as it is now.
 

@@ -323,6 +323,10 @@ class RemoteStore(Store):
             self._snapshot = None
             return True
 
+    def copy_id(self) -> str:
+        """Return which state of the copy is read."""
+        return self._view.manifest.copy
+
     def snapshot(self) -> StoreSnapshot:
         """Return a view of the base as it is now, or was at most :data:`CHECK_INTERVAL` seconds ago."""
         self._follow()
