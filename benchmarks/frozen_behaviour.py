@@ -39,7 +39,7 @@ DOCUMENT_RECIPES = (
     "read(retriever=bm25)",
     "read(retriever=hybrid)",
     "kgp(graph=keywords(n=20), guide=tfidf, hops=3)",
-    "read(retriever=drill, reader=short)",
+    "read(retriever=drill, reader=span)",
     "read(retriever=twohop)",
 )
 GRAPH_RECIPES = ("chain(sources=kg)", "focus")

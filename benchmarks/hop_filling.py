@@ -6,7 +6,7 @@ The graph is HippoRAG's extraction (gpt-3.5-turbo) from the 1,890 paragraphs of 
 those paragraphs. A hop is a sub-question of the gold decomposition with ``#1`` replaced by its gold answer, as a
 triple: ``head >> relation`` as the data writes it, else the last name in the sub-question as head and its other
 words as relation. No model: relations are linked by the encoder, passages read by the reader that is named
-(``--reader short`` is the baseline). The trained reader learnt from the hops of all folds but 0. A hop is right where
+(``--reader``). The trained reader learnt from the hops of all folds but 0. A hop is right where
 its best value says what the gold answer says (:func:`clew.core.values.same_value`).
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 
 import clew
 import folds
+from clew.core.text import candidate_names
 from clew.core.trail import TrailRecorder
 from clew.core.types import Question
 from clew.core.values import same_value
@@ -31,7 +32,6 @@ from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.knowledge_base import registry
 from clew.methods.chain.method import fill_by_hop, fill_in_order
 from clew.methods.chain.unknowns import FilledChain, KnowledgeSource
-from clew.methods.readers.answer_kinds import answer_spans
 from clew.triples.language.chain import Chain, Term, Triple
 
 _ASKING = re.compile(
@@ -44,8 +44,7 @@ def triple_of(asked: str, number: int) -> Triple:
     head, arrow, relation = asked.partition(">>")
     if arrow:
         return Triple(Term(head.strip()), relation.strip(), Term(f"#{number}"))
-    results = [asked[slice(*span)] for span in answer_spans("name", f" {asked}".removeprefix(" "))] or [asked]
-    head = results[-1]
+    head = max((asked[start:end] for _, start, end in candidate_names(asked)), key=len, default=asked)
     relation = " ".join(_ASKING.sub(" ", asked.replace(head, " ")).split()) or "is"
     return Triple(Term(head), relation, Term(f"#{number}"))
 

@@ -45,7 +45,7 @@ from clew.evaluate.metrics.answers import exact_match, f1, normalise_answer
 from clew.evaluate.setup import EvaluationSettings, fill_store
 from clew.evaluate.statistics import bootstrap_interval
 from clew.knowledge_base import registry
-from clew.methods.readers.extractive import ExtractiveReader, ShortReader
+from clew.methods.readers.extractive import ExtractiveReader
 from clew.models.span_reader import create_span_reader
 from clew.parse.documents.builder import DocumentBuilder
 from clew.store.store import Store
@@ -63,7 +63,7 @@ QUESTIONS = Path(__file__).parent / "data" / "filing_answers.jsonl"
 FOLD = 0
 #: Files of questions that `clew train sentences` is fitted to, which the reader does not see.
 UNSEEN = ("office3", "policies", "reports", "science2")
-READERS = ("extractive", "short", "span")
+READERS = ("extractive", "span")
 #: How the questions of a kind over a graph ask, as `clew train sentences` has it.
 GRAPH_KINDS = {
     "one-hop": ONE_HOP,
@@ -126,15 +126,20 @@ def train(options: argparse.Namespace) -> None:
     sources = {name: without / f"{name}.jsonl" for name in folds.SETS} | {
         "reading": options.data / "reading" / "train.jsonl",
         "tatqa": without / "tatqa.json",
-        "tables": options.data / "ottqa" / "tables.jsonl",
-        "passages": options.data / "ottqa" / "passages.jsonl",
-        "polar": options.data / "polar" / "pairs.jsonl",
     }
+    if options.start is None:  # the questions made of these are of the first stage alone
+        sources |= {name: options.data / "ottqa" / f"{name}.jsonl" for name in ("tables", "passages")}
+    own = Path(__file__).parent / "data"
+    pairs = [options.data / "polar" / "pairs.jsonl", *sorted((own / "polar").glob("*.jsonl"))]
     written = [
         *sorted((options.data / "reading2").glob("*.jsonl")),
-        *sorted((Path(__file__).parent / "data" / "reading").glob("*.jsonl")),
+        *sorted((own / "reading").glob("*.jsonl")),
     ]
-    named = [*sources.items(), *(("unseen" if file.stem in UNSEEN else "written", file) for file in written)]
+    named = [
+        *sources.items(),
+        *(("polar", file) for file in pairs),
+        *(("unseen" if file.stem in UNSEEN else "written", file) for file in written),
+    ]
     data = collect_examples([f"{name}={path}" for name, path in named], 0.05, 0, options.scale)
     calibrating = random.Random(0).sample(list(marked_examples(options.data / "reading" / "dev.jsonl")), 700)
     folds_named = "fold " + ", ".join(map(str, options.fold))
@@ -191,7 +196,6 @@ def baselines(options: argparse.Namespace) -> None:
         snapshot = base.snapshot()
         readers: dict[str, Reader] = {
             "extractive": ExtractiveReader.build(snapshot),
-            "short": ShortReader.build(snapshot),
         }
         scores: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
         for key, example in zip(keys, examples, strict=True):

@@ -2,7 +2,7 @@
 
 The 2-hop questions among the shared 100 of MuSiQue, or the 500 of 2WikiMultihopQA, over the pool of all paragraphs of
 the shared HotpotQA, MuSiQue and 2WikiMultihopQA files: 20 passages for each question, found for itself or for the
-hops of its gold decomposition in turn, with ``#n`` filled by gold and by the reader ``short``.
+hops of its gold decomposition in turn, with ``#n`` filled by gold and by clew's trained reader.
 
     python benchmarks/rounds.py --encoder none --encoder clew:hops
     python benchmarks/rounds.py --encoder onnx:folds/without-musique/onnx    # one that never saw the questions
@@ -51,7 +51,7 @@ def rows(
 ) -> Iterator[str]:
     """Yield a row for each way of asking: means with intervals, and what it has more than a single round."""
     searching = registry.build_retriever(retriever, base, encoder=encoder)
-    readers = {"short": registry.build_reader("short", base)}
+    readers = {"span": registry.build_reader("span", base)}
     results: dict[str, list[Result]] = {}
     right: dict[str, list[float]] = {}
     started = time.perf_counter()

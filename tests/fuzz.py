@@ -54,7 +54,6 @@ from clew.knowledge_base.knowledge_base import MAX_QUESTION
 from clew.methods.baselines import dsp, react, selfask
 from clew.methods.d3.replies import EntryNames, parse_numbers, parse_verdict
 from clew.methods.prompting import parse_final_answer, parse_label, parse_short_answer
-from clew.methods.readers.answer_kinds import expected_kind
 from clew.methods.readers.composition import compose_question
 from clew.methods.readers.spans import RULED_LENGTH
 from clew.parse.data_tables import build_data_table
@@ -366,10 +365,7 @@ def make_catalogue() -> TableCatalogue:
 
 
 #: What looks for a form of question in short ones alone.
-RULES: tuple[Callable[[str], object], ...] = (
-    compose_question,
-    expected_kind,
-)
+RULES: tuple[Callable[[str], object], ...] = (compose_question,)
 #: The entries that a reply may name.
 ENTRIES = EntryNames([["1. Scope"], ["2. Tolls", "Boats"], ["3. A, B and C"]])
 REPLIES: tuple[Callable[[str], object], ...] = (

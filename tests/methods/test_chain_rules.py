@@ -14,14 +14,12 @@ from clew.methods.chain.unknowns import (
     FilledChain,
     Filling,
     answer_type_mismatch,
-    contradicts_relation,
     find_conflicts,
     is_solvable,
     values_agree,
 )
 from clew.methods.chain.writer import UNLIMITED
 from clew.methods.readers import extractive
-from clew.methods.readers.extractive import extract_short_answer
 from clew.triples.language.chain import Chain, Term, Triple, parse_chain
 
 
@@ -172,11 +170,11 @@ def test_strands_lead_from_constants_to_the_last_unknowns():
 @pytest.mark.parametrize(
     "question, answer, problem",
     [
-        ("When did he die?", "Hollywood", "a date is asked for"),
+        ("When did he die?", "Hollywood", "a day or a name is asked for"),
         ("When did he die?", "in the spring of 1950", ""),
         ("How many were there?", "Hollywood", "a number is asked for"),
         ("How many were there?", "about forty", ""),
-        ("Who made it?", "3 May 1950", "a person is asked for"),
+        ("Who made it?", "1950", "a day or a name is asked for"),
         ("Who made it?", "50 Cent", ""),
         ("Is it old?", "Hollywood", "yes or no is asked for"),
         ("Is it old?", "No.", ""),
@@ -188,22 +186,6 @@ def test_strands_lead_from_constants_to_the_last_unknowns():
 )
 def test_answers_that_cannot_be(question, answer, problem):
     assert answer_type_mismatch(question, answer) == problem
-
-
-@pytest.mark.parametrize(
-    "relation, value, wrong",
-    [
-        ("place of birth", "3 May 1921", True),
-        ("place of birth", "Lima", False),
-        ("date of birth", "Lima", True),
-        ("date of birth", "May 1921", False),
-        ("number of children", "Lima", True),
-        ("director", "1921", True),
-        ("title", "1921", False),
-    ],
-)
-def test_values_that_stray_from_where_a_relation_leads(relation, value, wrong):
-    assert contradicts_relation(relation, value) is wrong
 
 
 def test_hops_are_open_when_what_they_ask_with_is_known():
@@ -250,21 +232,6 @@ def test_names_with_what_divides_a_chain_are_written_so_that_they_parse_back():
     chain = Chain((Triple(Term(name), "director", Term("#1")),), 1)
     again = parse_chain(str(chain), UNLIMITED)
     assert again.triples[0].head.text == name.replace('"', "'") and again.answer == 1
-
-
-@pytest.mark.parametrize(
-    "kind, sentence, question, answer",
-    [
-        ("place", "Ilse Varnholt was born on 3 May in Dunmere.", "Where Ilse Varnholt: birthplace?", "Dunmere"),
-        ("any", "Its mayor is Jutta Kessel.", "Ludwigshafen: mayor?", "Jutta Kessel"),
-        ("any", "He studied at the University of Michigan and Yale.", "Ada: educated at?", "University of Michigan"),
-        ("date", "It opened on March 1, 1963, and closed in 1970.", "When was it opened?", "March 1, 1963"),
-        ("amount", "Of the 12 men 40 % came back.", "How many percent came back?", "40 %"),
-        ("person", "nothing here is a name", "Who was it?", ""),
-    ],
-)  # fmt: skip
-def test_short_answers(kind, sentence, question, answer):
-    assert extract_short_answer(kind, sentence, question) == answer
 
 
 class Source:

@@ -11,7 +11,7 @@ from clew.core.errors import UsageError
 from clew.core.trail import FillStep
 from clew.core.types import Quote
 from clew.methods.answering import describe_origin
-from clew.methods.mixed import mark_words
+from clew.methods.readers.quotes import mark_words
 
 TEXTS = {
     "lodgings.txt": "Dorte Halvik lodged at the Anchor Inn for eleven winters.\n\n"

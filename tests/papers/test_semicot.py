@@ -271,7 +271,7 @@ def test_rounds_are_measured_over_the_pool_of_all(page):
         "Where Ilse Varnholt: place of birth?", "Who is the mayor of Dunmere ?"
     ]  # fmt: skip
     assert first["multi-round, hops"]["values"] == {"#1": ""}  # the scripted reader knows other words alone
-    assert set(first) == {"single round", "multi-round, gold", "multi-round, short", "multi-round, hops"}
+    assert set(first) == {"single round", "multi-round, gold", "multi-round, span", "multi-round, hops"}
     # Nine passages in all, each once though two files bring them.
     assert len(first["single round"]["found"]) <= 9
     assert "| musique-2hop (pooled), bm25 | single round | 2 | 0 |" in text
@@ -287,8 +287,7 @@ def test_without_a_model_there_are_rounds(data, tmp_path):
     text = (out / "page.md").read_text(encoding="utf-8")
     assert text.count("Skipped: all that a model answers: needs --llm.") == 2
     assert (
-        "| musique-2hop (pooled), search | multi-round, short | 2 | 0 |" in text
-        and "errors.jsonl" not in text
+        "| musique-2hop (pooled), search | multi-round, span | 2 | 0 |" in text and "errors.jsonl" not in text
     )
     # Killed within a line: what was whole stays, the rest is measured again, and the page is the same.
     (file,) = (out / "rounds" / "musique-2hop-pooled").glob("rounds-bm25-*.jsonl")

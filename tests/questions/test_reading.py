@@ -7,9 +7,9 @@ import pytest
 from clew.core.types import STATED_FROM
 from clew.models.plan_judge import create_plan_judge
 from clew.questions.catalogue import Label
-from clew.questions.reading import QuestionReader, is_misfit
+from clew.questions.reading import QuestionReader
 from clew.questions.slots import write_out
-from clew.questions.text import QuestionText
+from clew.questions.text import QuestionText, is_misfit
 
 
 @pytest.fixture(scope="module")

@@ -504,10 +504,8 @@ class PromptReadStep(ReadStep):
 
 @dataclass(frozen=True, slots=True)
 class ExtractiveReadStep(ReadStep):
-    """Sentences were taken from the evidence. ``expects`` is the kind of answer, ``covered`` the share of the
-    question that the sentences cover."""
+    """Sentences were taken from the evidence. ``covered`` is the share of the question that the sentences cover."""
 
-    expects: str
     covered: float
     outcome: str
     sentences: int | None = None

@@ -251,7 +251,7 @@ def _build_focus(recipe: str, base: SnapshotSource, encoder: Encoder | None) -> 
             f"'{parsed.name}' has no constraints that drop an answer", "Only focus has: --triples"
         )
     without_model = parsed.with_options(
-        entities=Recipe("ranked"), form=Recipe("none"), reader=Recipe("short")
+        entities=Recipe("ranked"), form=Recipe("none"), reader=Recipe("extractive")
     )
     method: FocusMethod = REGISTRY.build("recipe", without_model, open_resources(base, None, encoder))
     return method

@@ -44,7 +44,9 @@ class GraphQuestions:
     def build(cls, resources: Resources, recipe: str) -> GraphQuestions:
         """Return the method. Raises UsageError."""
         alone = replace(resources, model=None)
-        focus = make_recipe("focus", {"sources": "kg", "form": Recipe("none"), "reader": Recipe("short")})
+        focus = make_recipe(
+            "focus", {"sources": "kg", "form": Recipe("none"), "reader": Recipe("extractive")}
+        )
         reader = QuestionReader(resources.tools.plan_judge(), resources.snapshot)
         return cls(resources.snapshot, reader, resources.registry.build("recipe", focus, alone), recipe)
 

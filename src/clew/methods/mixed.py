@@ -17,10 +17,11 @@ from clew.core.errors import UsageError
 from clew.core.protocols import Method, Snapshot, Trail
 from clew.core.text import shorten
 from clew.core.trail import FillStep, GraphMatch, TrailRecorder
-from clew.core.types import Answer, Plan, Question, Quote
+from clew.core.types import Answer, Plan, Question
 from clew.methods.graph_questions import GraphQuestions, graphs_in_scope
 from clew.methods.kgp.method import KGP
 from clew.methods.readers import NOT_FOUND
+from clew.methods.readers.quotes import mark_words
 from clew.methods.readers.spans import SpanAnswerReader
 from clew.methods.readers.table_answers import describe_reading
 from clew.methods.tables.method import TableQuestions
@@ -283,13 +284,6 @@ def quote_answer(answer: Answer) -> list[Reply]:
             )
         )
     return [reply for reply in replies if reply.values[0]]
-
-
-def mark_words(text: str, quote: Quote | None) -> str:
-    """Return the words of an answer that its quote marks; of one that is a whole sentence they are what is asked."""
-    if quote is None or quote.answer is None:
-        return text
-    return quote.text[quote.answer[0] - quote.span[0] : quote.answer[1] - quote.span[0]] or text
 
 
 def record_step(unknown: str, text: str, reply: Reply, values: Sequence[str], answer: Answer) -> FillStep:

@@ -169,8 +169,8 @@ def correct_fill_share(example: Example, record: Mapping[str, Any], variant: str
 
 
 ROUNDS_METRICS = ("recall@5", f"recall@{PASSAGES_PER_QUESTION}", f"all-gold@{PASSAGES_PER_QUESTION}")
-#: The readers that fill unknowns: "short" picks names or dates from sentences; "hops" needs a language model.
-HOP_READERS = ("short", "hops")
+#: The readers that fill unknowns: "span" is clew's trained reader; "hops" needs a language model.
+HOP_READERS = ("span", "hops")
 
 Records = dict[str, dict[str, Any]]
 

@@ -9,7 +9,6 @@ corrects the scores of the first dozen. One fitted function makes of all this th
 from __future__ import annotations
 
 import math
-import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ import numpy as np
 
 from clew.core.types import STATED_FROM
 from clew.questions.catalogue import GraphCatalogue, Step
-from clew.questions.closed_words import WHO
 from clew.questions.direction import (
     DirectionScorer,
     find_ends,
@@ -55,7 +53,7 @@ from clew.questions.plans import (
 )
 from clew.questions.shapes import ShapeClassifier, hash_runs, mask_words
 from clew.questions.slots import SlotScorer, mask_names
-from clew.questions.text import QuestionText
+from clew.questions.text import MOST_MISFIT, QuestionText, is_misfit
 from clew.triples.linking.linked_graphs import AND, LinkedGraph, is_joinable, join_linked
 
 if TYPE_CHECKING:
@@ -69,9 +67,6 @@ RUN = 24
 #: The highest probability of a "no" from a graph without types: nothing there says that a name is of the wrong kind
 #: for a relation ("Is Rain on Slate the director of Kismet?"). Set by hand, beside the fitted confidence.
 MOST_UNTYPED = STATED_FROM - 0.01
-#: The highest probability of an answer without a digit to a question that begins with "when": a place, a person; and
-#: of one without a letter to "who". As above.
-MOST_MISFIT = STATED_FROM - 0.01
 #: Catalogues that are remembered.
 _REMEMBERED = 16
 #: What the probability of a reading is fitted to.
@@ -229,14 +224,6 @@ class Candidate:
         if self.catalogue.graph.name != other.catalogue.graph.name or ours.operation != theirs.operation:
             return False
         return ours.asked_property == theirs.asked_property and np.array_equal(self.rows, other.rows)
-
-
-def is_misfit(question: QuestionText, values: Sequence[str]) -> bool:
-    """Return whether no value is a day or number where "when" is asked, or all are nothing but numbers for "who"."""
-    asked = question.words[0].text if question.words else ""
-    if asked == "when":
-        return not any(re.search(r"\d", value) for value in values)
-    return asked in WHO and bool(values) and not any(re.search(r"[^\W\d_]", value) for value in values)
 
 
 def _is_allowed(plan: GraphPlan, catalogue: GraphCatalogue, names: Sequence[NameMatch]) -> bool:

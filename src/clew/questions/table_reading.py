@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.text import fold_name
-from clew.questions.closed_words import BOUNDS, LESS, MORE, WHO
+from clew.questions.closed_words import BOUNDS, LESS, MORE
 from clew.questions.linear import JUDGED, NetworkScore, correct_scores, log_odds
 from clew.questions.shapes import ShapeClassifier, hash_runs, measure_shapes
 from clew.questions.slots import OnceEncoder, encode_labels, share_root, write_out
@@ -42,7 +42,7 @@ from clew.questions.table_plans import (
     Wording,
 )
 from clew.questions.table_query import GROUP, Operator, ResultRow, TableArrays, TableQuery
-from clew.questions.text import QuestionText
+from clew.questions.text import MOST_MISFIT, QuestionText, is_misfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -196,6 +196,13 @@ class TableResult:
     rows: tuple[ResultRow, ...]
     others: tuple[ResultRow, ...] = ()
     number: float | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The names or values of the rows, or the number."""
+        if self.number is not None:
+            return [str(self.number)]
+        return [str(row.name or row.value) for row in self.rows]
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -367,10 +374,10 @@ class TableReader:
         )
         first = float(1 / (1 + np.exp(-(features @ self.model.confidence))))
         likeliest = candidates[order[0]]
-        if _leaves_out(question, likeliest.option, likeliest.catalogue) or counts_people(
-            question, likeliest.result
-        ):
+        if _leaves_out(question, likeliest.option, likeliest.catalogue):
             first = min(first, MOST_WITHOUT)
+        if is_misfit(question, likeliest.result.texts):
+            first = min(first, MOST_MISFIT)
         readings: list[TableReading] = []
         seen: set[tuple[object, ...]] = set()
         for place in order:
@@ -627,14 +634,6 @@ def _compare_orders(
     own = [min(places[side] - places[1 - side], default=-1) for side in (0, 1)]
     mentioned = 0.0 if min(own) < 0 else float(np.sign(own[1] - own[0]))
     return mentioned, float((numbers[0] < numbers[1]) - (numbers[0] > numbers[1]))
-
-
-def counts_people(question: QuestionText, result: TableResult) -> bool:
-    """Return whether a question that begins with "who" would be answered with nothing but numbers; a person's number
-    is text."""
-    asks_who = bool(question.words) and question.words[0].text in WHO
-    values = [row.name or row.value for row in result.rows if result.number is None]
-    return asks_who and bool(values) and all(isinstance(value, float) for value in values)
 
 
 def _leaves_out(question: QuestionText, option: TableOption, catalogue: TableCatalogue) -> bool:

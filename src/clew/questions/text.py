@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clew.core.text import is_stop_term, stem
+from clew.core.types import STATED_FROM
 from clew.core.values import MONTH_PATTERN, find_dates, month_number
-from clew.questions.closed_words import AUXILIARIES, BOUNDS, LESS, MORE
+from clew.questions.closed_words import AUXILIARIES, BOUNDS, LESS, MORE, WHO
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -45,6 +46,9 @@ _TENS = {
 _DECADES = {f"{word[:-1]}ies": value for word, value in _TENS.items() if word.endswith("y")}
 #: A year of two digits is one of this century.
 _CENTURY = 2000
+#: The highest probability of an answer without a digit to a question that begins with "when": a place, a person; and
+#: of one without a letter to "who". Set by hand, beside the fitted confidence.
+MOST_MISFIT = STATED_FROM - 0.01
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 1_000_000}
 
 
@@ -307,3 +311,11 @@ def _find_days(text: str) -> list[tuple[str, int, int]]:
         if 1 <= month <= 12 and 1 <= day <= calendar.monthrange(max(year, 1), month)[1]:
             days.append((f"{year:04}-{month:02}-{day:02}", match.start(), match.end()))
     return days
+
+
+def is_misfit(question: QuestionText, values: Sequence[str]) -> bool:
+    """Return whether no value is a day or number where "when" is asked, or all are nothing but numbers for "who"."""
+    asked = question.words[0].text if question.words else ""
+    if asked == "when":
+        return not any(re.search(r"\d", value) for value in values)
+    return asked in WHO and bool(values) and not any(re.search(r"[^\W\d_]", value) for value in values)

@@ -87,6 +87,8 @@ _VERDICT_SHARE = 0.4
 _WRITTEN_ARTICLES = 3600
 #: At most so many questions of ``reading`` and of ``tatqa`` are among those whose sentences are trained on.
 _MARKED_SENTENCES, _TATQA_SENTENCES = 450, 300
+#: At most so many questions of yes or no are among them.
+_POLAR_SENTENCES = 2000
 #: There are few questions of several hops: each is taken so often.
 _MULTIHOP_TIMES = 3
 
@@ -190,11 +192,11 @@ def collect_questions(
     unseen = {title for name, path in sources if name == "unseen" for title in document_titles(path)}
     rng = random.Random(seed)
     questions: list[SentenceQuestion] = []
+    polar = [each for name, path in sources if name == "polar" for each in read_polar(path, unseen)]
+    questions += rng.sample(polar, min(len(polar), _POLAR_SENTENCES))
     for name, path in sources:
         if name == "written":
             questions += read_written(path)
-        elif name == "polar":
-            questions += read_polar(path, unseen)
         elif name == "reading":
             questions += read_marked(path, _MARKED_SENTENCES, NOT_TRAINED_ON)
         elif name in MULTIHOP:

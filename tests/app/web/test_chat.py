@@ -330,13 +330,13 @@ def test_every_hop_of_a_chain_is_cited_by_its_own_source(base):
     """A recipe of the application's, under a name of its own."""
 
     def chained(turns, recipe, watch, stop):
-        assert recipe == "chain(k=3)"
+        assert recipe == "chain(k=3, reader=span)"
         asked = rewrite_standalone(turns, None)
         return asked, base.ask(asked.question, recipe=recipe, chain=THREE_HOPS, watch=watch, stop=stop)
 
     asker = BaseAsker(base)
     asker.ask = chained
-    with serve_router(asker, recipes={"hops": "chain(k=3)"}) as url, client_of(url) as client:
+    with serve_router(asker, recipes={"hops": "chain(k=3, reader=span)"}) as url, client_of(url) as client:
         assert [model.id for model in client.models.list()] == ["clew", "clew:hops"]
         reply = ask_model(client, "Who is mayor there?", model="clew:hops")
     citations = reply.model_extra["clew"]["citations"]

@@ -314,7 +314,7 @@ CHECKS: dict[str, dict[str, Callable[[str, Worlds], None]]] = {
         "entities": joins_annotated,
         "union": partial(joins_documents, recipe="union(a=mentions, b=structure)"),
     },
-    "reader": dict.fromkeys(("extractive", "cited", "paper", "short", "hops", "span"), reads_documents),
+    "reader": dict.fromkeys(("extractive", "cited", "paper", "hops", "span"), reads_documents),
 }
 
 

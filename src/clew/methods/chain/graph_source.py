@@ -23,7 +23,6 @@ from clew.methods.chain.unknowns import (
     Filling,
     Hop,
     ValueSet,
-    contradicts_relation,
 )
 from clew.triples.linking.entities import GraphEntityLinker
 from clew.triples.linking.entity_alignment import align_entity_with
@@ -220,9 +219,7 @@ class GraphSource:
             _, tails = graph.neighbours(heads, relation.name, relation.inverse)
             if not len(tails):
                 continue
-            reached = self._reach(graph, heads, relation, relation.score, np.unique(tails), previous)
-            if not _contradicts_relation(hop, reached):
-                return reached
+            return self._reach(graph, heads, relation, relation.score, np.unique(tails), previous)
         return _Result()
 
     def _edges_of_names(
@@ -241,11 +238,8 @@ class GraphSource:
             heads = np.unique([grounding.entity.row for grounding in joined])
             tails = np.unique(np.concatenate([grounding.rows for grounding in joined]))
             reached = self._reach(graph, heads, first.relation, first.score, tails, None)
-            if not _contradicts_relation(hop, reached):
-                names = tuple(
-                    LinkedName(each.entity.name, each.entity.id, each.entity.reason) for each in joined
-                )
-                return replace(reached, match=replace(reached.match or GraphMatch(), entities=names))
+            names = tuple(LinkedName(each.entity.name, each.entity.id, each.entity.reason) for each in joined)
+            return replace(reached, match=replace(reached.match or GraphMatch(), entities=names))
         return _Result()
 
     def _reach(
@@ -287,8 +281,7 @@ class GraphSource:
             if linked is None or (has_exact and not has_asked_name(hop.triple.relation, linked)):
                 continue
             if score * linked.score > best.score:
-                result = _property_result(graph.name, hop, entity, linked, score * linked.score)
-                best = best if _contradicts_relation(hop, result) else result
+                best = _property_result(graph.name, hop, entity, linked, score * linked.score)
         return best
 
     def _link_property(self, graph: PropertyGraph, hop: Hop, entity: Entity) -> LinkedRelation | None:
@@ -360,14 +353,6 @@ def _property_result(graph: str, hop: Hop, entity: Entity, linked: LinkedRelatio
         candidates.append(Candidate(str(each), score, hits, quote_triples(hits)))
     match = GraphMatch(graph, property=linked.name, how=linked.reason, score=round(score, 3))
     return _Result(score, Filling("kg", tuple(candidates), graph=graph), match)
-
-
-def _contradicts_relation(hop: Hop, result: _Result) -> bool:
-    """Return whether no value of a result can be what the relation of a hop leads to."""
-    candidates = result.filling.candidates if result.filling else ()
-    return not hop.inverse and all(
-        contradicts_relation(hop.triple.relation, candidate.value) for candidate in candidates
-    )
 
 
 def _join_names(

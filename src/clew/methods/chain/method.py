@@ -94,7 +94,7 @@ class ChainMethod:
         resources: Resources,
         recipe: str,
         retriever: Retriever,
-        reader: Annotated[Reader, Auto("cited", "span", baseline="short")],
+        reader: Annotated[Reader, Auto("cited", "span", baseline="extractive")],
         exemplars: str,
         sources: str = "kg,text,model",
         aliases: str = "",

@@ -14,14 +14,13 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.trail import FillStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, ShownStep, Usage
-from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop, relation_answer_kind
+from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
+from clew.methods.readers.quotes import mark_words
 from clew.triples.language.chain import Term, Triple
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
 #: The score of an answer with a quote, and of one without.
 _QUOTED, _UNQUOTED = 0.8, 0.5
-#: The first words of a question, by the kind of value that its relation leads to.
-_FIRST = {"date": "When ", "place": "Where ", "amount": "How many ", "person": "Who "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class TextSource:
             candidates = [
                 _to_candidate(part.known[0], answer)
                 for part, _, answer in answered
-                if not answer.abstained and not is_refusal(answer.text)
+                if not answer.abstained and not is_refusal(answer.text) and not _is_sentence(answer)
             ]
             best = tuple(sorted(candidates, key=lambda candidate: -candidate.score))
             evidence = tuple(dict.fromkeys(hit for _, _, answer in answered for hit in answer.evidence))
@@ -129,12 +128,12 @@ def rule_question(hop: Hop) -> str:
 
     >>> from clew.triples.language.chain import Term, Triple
     >>> rule_question(Hop(Triple(Term("Lima"), "country", Term("#1")), (), 1))
-    'Where Lima: country?'
+    'What is the country of Lima?'
     """
     relation = hop.triple.relation
     if hop.inverse:
         return f"{relation}: {hop.known_term}?"
-    return f"{_FIRST.get(relation_answer_kind(relation), '')}{hop.known_term}: {relation}?"
+    return f"What is the {relation} of {hop.known_term}?"
 
 
 def _parse_question(reply: str) -> str:
@@ -153,9 +152,18 @@ def _split_by_value(hop: Hop, most: int) -> list[Hop]:
     return parts
 
 
+def _is_sentence(answer: Answer) -> bool:
+    """Return whether a reader without a language model answers with sentences, in which it marks nothing: no value."""
+    if answer.by_rule or answer.reader != "span" or not answer.quotes:
+        return answer.by_rule
+    quote = answer.quotes[0]
+    return quote.answer is None and answer.text in " ".join(quote.text.split())
+
+
 def _to_candidate(known: Candidate, answer: Answer) -> Candidate:
     """Return an answer as a value, with the evidence of the known value before it."""
     hits = tuple(dict.fromkeys((*known.hits, *answer.evidence)))
     quotes = tuple(dict.fromkeys((*known.quotes, *answer.quotes)))
     score = _QUOTED if answer.quotes else _UNQUOTED
-    return Candidate(answer.text.strip().rstrip("."), score, hits, quotes)
+    value = mark_words(answer.text, answer.quotes[0] if answer.quotes else None)
+    return Candidate(value.strip().rstrip("."), score, hits, quotes)

@@ -77,7 +77,7 @@ class FocusMethod:
         resources: Resources,
         recipe: str,
         retriever: Recipe,
-        reader: Annotated[Recipe, Auto("cited", "span", baseline="short")],
+        reader: Annotated[Recipe, Auto("cited", "span", baseline="extractive")],
         sort: Annotated[SortChoice, Auto("vector", "words", requires="encoder")],
         form: Annotated[Literal["pointwise", "listwise", "none"], Auto("pointwise", "none")],
         relations: Literal["typed", "any"] = "typed",

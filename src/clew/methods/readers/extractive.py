@@ -1,12 +1,8 @@
-"""Readers without a language model: sentences taken from the evidence, and the contents that a question names.
-
-The kind of answer that a question expects (:mod:`clew.methods.readers.answer_kinds`) helps to choose the sentences.
-"""
+"""Readers without a language model: sentences taken from the evidence, and the contents that a question names."""
 
 from __future__ import annotations
 
 import math
-import re
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,20 +10,17 @@ from dataclasses import dataclass, replace
 
 from clew.core.component import component
 from clew.core.languages import ENGLISH, document_languages
-from clew.core.protocols import Postings, Reader, Snapshot, Trail
+from clew.core.protocols import Postings, Snapshot, Trail
 from clew.core.text import (
     candidate_names,
     hash_term,
     index_terms,
-    normalise_name,
     query_terms,
     sentence_spans,
 )
 from clew.core.trail import ExtractiveReadStep, ReadOutcomeStep
 from clew.core.types import ROW, Answer, Hit, Question, Quote
-from clew.core.values import has_certain_support
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.answer_kinds import AnswerKind, answer_spans, contains_answer, expected_kind
 from clew.methods.readers.passages import weigh_terms
 
 #: Of a sentence longer than this many characters the part with the question's words is shown.
@@ -77,7 +70,6 @@ class ExtractiveReader:
     max_considered: int = 20
     max_sentences: int = 3
     nearby: float = 0.35
-    kind_bonus: float = 0.2
     rank_weight: float = 0.3
     min_gain: float = 0.1
     link_bonus: float = 0.1
@@ -94,12 +86,11 @@ class ExtractiveReader:
         """Return the sentences with the hits that they are from, or abstain."""
         started = time.perf_counter()
         weights = self._term_weights(question.text)
-        kind = expected_kind(question.text)
         hits = list(hits[: self.max_considered])
-        best = self._best_sentences(question.text, kind, weights, hits)
+        best = self._best_sentences(question.text, weights, hits)
         chosen = self._choose(best, weights)
         covered = _covered_share(chosen, weights)
-        step = ExtractiveReadStep("extractive", kind, round(covered, 3), "extracted", len(chosen))
+        step = ExtractiveReadStep("extractive", round(covered, 3), "extracted", len(chosen))
         if not chosen or covered < self.min_coverage:
             outcome = "too little of the question is in the evidence"
             seconds = time.perf_counter() - started
@@ -132,13 +123,13 @@ class ExtractiveReader:
         return frequencies
 
     def _best_sentences(
-        self, question: str, kind: AnswerKind, weights: Mapping[str, float], hits: Sequence[Hit]
+        self, question: str, weights: Mapping[str, float], hits: Sequence[Hit]
     ) -> list[ScoredSentence]:
         """Return the best sentence of each hit that has any of the question's terms, best first, with its names."""
         best = []
         for index, hit in enumerate(hits):
             rank_score = self.rank_weight / math.sqrt(1 + index)
-            scored = list(self._score_sentences(question, kind, weights, hit, index, rank_score))
+            scored = list(self._score_sentences(weights, hit, index, rank_score))
             if scored:
                 sentence = max(scored, key=lambda scored: (scored.score, -scored.span[0]))
                 # Names are looked for in the best sentence alone: that takes longer than scoring.
@@ -148,8 +139,6 @@ class ExtractiveReader:
 
     def _score_sentences(
         self,
-        question: str,
-        kind: AnswerKind,
         weights: Mapping[str, float],
         hit: Hit,
         index: int,
@@ -171,7 +160,6 @@ class ExtractiveReader:
             if not coverage:
                 continue
             score = rank_score + sum(weights[term] * share for term, share in coverage.items())
-            score += self.kind_bonus * contains_answer(kind, text, question)
             yield ScoredSentence(index, (start, end), score, coverage)
 
     def _choose(self, best: Sequence[ScoredSentence], weights: Mapping[str, float]) -> list[ScoredSentence]:
@@ -283,81 +271,3 @@ class ContentsReader:
         seconds = time.perf_counter() - started
         trail.add(ReadOutcomeStep("structure", "what the question names", hits=tuple(hits), seconds=seconds))
         return Answer("\n\n".join(texts), tuple(hits), abstained=not hits, reader="structure")
-
-
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
-#: Kinds whose answers may share words with the question: "3 May" with "on what day in May".
-_DATED = frozenset({"date", "amount"})
-#: The distance, in characters, of a candidate in a sentence without words of the question.
-_FAR = 80
-
-
-@component("short", summary="the name, date or number in the sentence that best answers; no model")
-@dataclass(frozen=True, slots=True)
-class ShortReader:
-    """Takes from the sentences that ``sentences`` (an extractive reader) quotes the words that answer.
-
-    The candidates are names, dates or numbers of the expected kind that are not in the question. The one nearest to
-    the question's words in the sentence is taken, and words that are no names count first ("mayor" before the town).
-    The first sentence with a candidate decides; without one the reader abstains. Evidence and quotes are those of
-    ``sentences``.
-    """
-
-    sentences: Reader
-
-    @classmethod
-    def build(cls, snapshot: Snapshot) -> ShortReader:
-        """Return the reader of what the extractive reader quotes."""
-        return cls(ExtractiveReader.build(snapshot))
-
-    def read(self, question: Question, hits: Sequence[Hit], trail: Trail) -> Answer:
-        """Return the words that answer, resting on the sentence that they are from, or abstain."""
-        answer = self.sentences.read(question, hits, trail)
-        kind = expected_kind(question.text)
-        for quote in answer.quotes if not answer.abstained else ():
-            text = extract_short_answer(kind, quote.text, question.text)
-            evidence = tuple(hit for hit in answer.evidence if hit.node.id == quote.node)
-            if text and has_certain_support(text, [hit.node for hit in evidence], [hit.node for hit in hits]):
-                return replace(answer, text=text, evidence=evidence, quotes=(quote,))
-        return replace(answer, text=NOT_FOUND, abstained=True)
-
-
-def extract_short_answer(kind: AnswerKind, sentence: str, question: str) -> str:
-    """Return the words of a sentence that best answer a question of this kind, "" if none do.
-
-    >>> sentence = "Ada Strake (born 3 May 1834 in Saltreach) moved in 1860."
-    >>> extract_short_answer("date", sentence, "When was Ada Strake born?")
-    '3 May 1834'
-    """
-    asked = set(query_terms(question))
-    in_names = {term for name, _, _ in candidate_names(question) for term in index_terms(name)}
-    words = [(word.span(), set(index_terms(word.group()))) for word in _WORD.finditer(sentence)]
-    anchors = [span for span, terms in words if terms & (asked - in_names)]
-    anchors = anchors or [span for span, terms in words if terms & asked]
-    question_words = f" {normalise_name(question)} "
-    candidates = []
-    for start, end in answer_spans(kind, sentence):
-        text = sentence[start:end]
-        if f" {normalise_name(text)} " in question_words:
-            continue
-        # "Professor Van Helsing" does not say what Van Helsing is, nor does a date say where.
-        if kind not in _DATED and (in_names & set(index_terms(text)) or _is_date(text)):
-            continue
-        candidates.append((_distance((start, end), anchors), start, start - end, text))
-    return min(candidates)[-1] if candidates else ""
-
-
-def _is_date(text: str) -> bool:
-    return any(end - start == len(text) for start, end in answer_spans("date", text))
-
-
-def _distance(span: tuple[int, int], anchors: Sequence[tuple[int, int]]) -> float:
-    """Return the distance of a range from the nearest word of the question; a range after the word counts as
-    nearer."""
-    return min(
-        (
-            span[0] - anchor[1] if span[0] >= anchor[1] else 1.5 * max(anchor[0] - span[1], 0)
-            for anchor in anchors
-        ),
-        default=_FAR,
-    )

@@ -118,3 +118,10 @@ def _shared_words(question: str, text: str) -> tuple[int, int]:
         len(frozenset(query_terms(question)) & frozenset(query_terms(text))),
         len(forms & frozenset(_WORD.findall(text.casefold()))),
     )
+
+
+def mark_words(text: str, quote: Quote | None) -> str:
+    """Return the words of an answer that its quote marks; of one that is a whole sentence they are what is asked."""
+    if quote is None or quote.answer is None:
+        return text
+    return quote.text[quote.answer[0] - quote.span[0] : quote.answer[1] - quote.span[0]] or text
