@@ -153,7 +153,7 @@ def _split_by_value(hop: Hop, most: int) -> list[Hop]:
 
 
 def _is_sentence(answer: Answer) -> bool:
-    """Return whether a reader without a language model answers with sentences, in which it marks nothing: no value."""
+    """Return whether a reader without a language model answers with a sentence and marks no words in it: no value."""
     if answer.by_rule or answer.reader != "span" or not answer.quotes:
         return answer.by_rule
     quote = answer.quotes[0]
