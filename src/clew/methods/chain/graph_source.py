@@ -233,14 +233,15 @@ class GraphSource:
         relation."""
         groundings = [ground(graph, entities, relations, self.k) for entities in by_name]
         every = (grounding for group in groundings for grounding in group)
-        for first in sorted(every, key=lambda grounding: -grounding.score):
-            joined = _join_names(first, groundings, self.min_score)
-            heads = np.unique([grounding.entity.row for grounding in joined])
-            tails = np.unique(np.concatenate([grounding.rows for grounding in joined]))
-            reached = self._reach(graph, heads, first.relation, first.score, tails, None)
-            names = tuple(LinkedName(each.entity.name, each.entity.id, each.entity.reason) for each in joined)
-            return replace(reached, match=replace(reached.match or GraphMatch(), entities=names))
-        return _Result()
+        first = max(every, key=lambda grounding: grounding.score, default=None)
+        if first is None:
+            return _Result()
+        joined = _join_names(first, groundings, self.min_score)
+        heads = np.unique([grounding.entity.row for grounding in joined])
+        tails = np.unique(np.concatenate([grounding.rows for grounding in joined]))
+        reached = self._reach(graph, heads, first.relation, first.score, tails, None)
+        names = tuple(LinkedName(each.entity.name, each.entity.id, each.entity.reason) for each in joined)
+        return replace(reached, match=replace(reached.match or GraphMatch(), entities=names))
 
     def _reach(
         self,
