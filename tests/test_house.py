@@ -19,18 +19,18 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_572,
+    "core": 7_569,
     "parse": 15_843,
     "store": 11_536,
-    "models": 3_880,
+    "models": 3_869,
     "graph": 1_726,
     "triples": 7_004,
-    "questions": 8_409,
+    "questions": 8_358,
     "retrieve": 5_497,
-    "methods": 16_170,
+    "methods": 16_157,
     "knowledge_base": 8_300,
     "evaluate": 3_765,
-    "train": 7_965,
+    "train": 7_907,
     "papers": 3_381,
     "app": 18_253,
     ".": 352,

@@ -84,8 +84,10 @@ def test_one_hop_only_the_graph_knows_and_one_only_the_documents(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question, chain, expected, filled_by", FORWARD + BACKWARD)
-def test_without_any_model_a_chain_by_hand_is_filled_just_so(world, question, chain, expected, filled_by):
-    answer = registry.build_method("chain(k=3)", world).answer(
+def test_without_a_language_model_a_chain_by_hand_is_filled_just_so(
+    world, question, chain, expected, filled_by
+):
+    answer = registry.build_method("chain(k=3, reader=span)", world).answer(
         Question(question, chain=chain), TrailRecorder()
     )
     assert answer.text == expected

@@ -329,7 +329,11 @@ def test_an_edge_that_a_graph_lacks_is_read_where_its_relation_is_known(base):
     graph_of(base, [triple for triple in triples() if triple != ("p5", "born_in", "t3")], "films", **nodes())
     add(base, "people.txt", "People", "Marit Solheim was born in Vessby by the sea.")
     base.catch_up()
-    answer = ask(base, "The Tin Parade >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2")
+    answer = ask(
+        base,
+        "The Tin Parade >> directed_by >> #1; #1 >> born_in >> #2; final answer: #2",
+        recipe="focus(reader=span)",
+    )
     assert answer.text == "Vessby"
     assert details(answer, "substitute")[0]["given up"] == ["#1 >> born_in >> #2"]
     assert {hit.node.text for hit in answer.evidence} == {

@@ -3,8 +3,8 @@
 The options are the sentences of the passages that were found, the rows of tables with their headers, and a lead-in
 with its list as one. Each is compared with the question by its vector (with its heading and the words before it), by
 the share of the question's words that it, its passage and its headings have, by how likely the trained reader finds
-that it answers (within its passage and, for the likeliest, alone), and by what it marks in it. How likely the first
-option is right is fitted on documents that the score was not fitted to.
+that it answers, and by what it marks in it. How likely the first option is right is fitted on documents that the
+score was not fitted to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.text import candidate_names, index_terms, query_terms, sentence_spans
-from clew.core.types import ROW, ReaderPassage
+from clew.core.types import ROW
 from clew.core.values import POLAR, mentions_name
 from clew.questions.linear import LinearScore
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 SENTENCE, LIST = "sentence", "list"
 #: Options are taken from the first hits; a list of more characters is no option; words before a sentence go with it.
 HITS, LONGEST_LIST, WORDS_BEFORE = 8, 1500, 22
-#: So many options are read alone.
-ALONE = 10
 FEATURES = (
     "likeness",
     "best likeness in its passage",
@@ -49,7 +47,6 @@ FEATURES = (
     "first in its passage",
     "marked",
     "score",
-    "score alone",
     "numbers left out",
     "names left out",
     "log of its words",
@@ -68,8 +65,6 @@ CONFIDENCE = (
     "marked",
     "score",
     "share of its score",
-    "score alone",
-    "share of its score alone",
     "most words left out",
     "numbers left out",
     "names left out",
@@ -158,21 +153,8 @@ def says_something(text: str) -> bool:
 def option_words(option: Option, node: Node) -> str:
     """Return an option as it is encoded: the last heading, the words before it, then the option."""
     heading = node.headings[-1] if node.headings else node.document_name
-    before = words_before(node.text, option.start)
+    before = " ".join(node.text[: option.start].split()[-WORDS_BEFORE:])
     return f"{heading}. {f'{before} » ' if before else ''}{node.text[option.start : option.end]}"
-
-
-def words_before(text: str, start: int) -> str:
-    """Return the words before a place of a text that go with what begins there."""
-    return " ".join(text[:start].split()[-WORDS_BEFORE:])
-
-
-def stand_alone(title: str, text: str, start: int, end: int) -> tuple[ReaderPassage, int, int]:
-    """Return a part of a passage as it is read alone: below its title, behind the words before it; and where it
-    stands there."""
-    before = words_before(text, start)
-    lead = f"{before} " if before else ""
-    return ReaderPassage(title, lead + text[start:end]), len(lead), len(lead) + end - start
 
 
 def count_left_out(question: str, context: str) -> tuple[int, int]:
@@ -199,44 +181,20 @@ def _context_of(node: Node) -> str:
     return " ".join((node.text, *node.headings, node.document_name))
 
 
-@dataclass(frozen=True, slots=True)
-class OptionScores:
-    """What the trained reader makes of options: its ``marks``, the score of each within its passage (``within``), and
-    the function that reads the options of given numbers alone."""
-
-    marks: Sequence[Mark]
-    within: Sequence[float]
-    read_alone: Callable[[Sequence[int]], Sequence[float]]
-
-    def score_alone(self, likeness: Floats) -> Floats:
-        """Return the scores alone; the options least likely by their ``likeness`` and their score have the lowest of
-        those that are read."""
-        both = _standardise(likeness) + _standardise(np.asarray(self.within, dtype=np.float64))
-        chosen = np.argsort(-both, kind="stable")[:ALONE]
-        read = np.asarray(self.read_alone(chosen.tolist()), dtype=np.float64)
-        scores = np.full(len(likeness), read.min(initial=np.inf))
-        scores[chosen] = read
-        return scores
-
-
-def _standardise(values: Floats) -> Floats:
-    scaled: Floats = (values - values.mean()) / (values.std() or 1.0) if len(values) else values
-    return scaled
-
-
 def measure_sentences(
     question: str,
     hits: Sequence[Hit],
     options: Sequence[Option],
     encoder: Encoder,
     weigh: Callable[[Sequence[str]], Sequence[float]],
-    scores: OptionScores,
+    marks: Sequence[Mark],
+    scores: Sequence[float],
 ) -> tuple[Floats, Floats]:
     """Return the features of options, (options, :data:`FEATURES`), and the question's vector. ``weigh`` gives the
-    weights of terms. Whether several things are asked for is left open (:func:`add_several`)."""
+    weights of terms; ``marks`` and the ``scores`` of options are the trained reader's. Whether several things are
+    asked for is left open (:func:`add_several`)."""
     vectors = encoder.encode([question, *(option_words(each, hits[each.place].node) for each in options)])
     likeness = np.asarray(vectors[1:] @ vectors[0], dtype=np.float64)
-    alone = scores.score_alone(likeness)
     terms = list(dict.fromkeys(query_terms(question)))
     weights = np.asarray(weigh(terms), dtype=np.float64)
     weights /= weights.sum() or 1.0
@@ -262,7 +220,7 @@ def measure_sentences(
     left_out = [count_left_out(question, _context_of(hit.node)) for hit in hits[:HITS]]
     features = np.zeros((len(options), len(FEATURES)))
     for number, option in enumerate(options):
-        inside = [mark for mark in scores.marks if option.holds(mark)]
+        inside = [mark for mark in marks if option.holds(mark)]
         features[number] = [
             likeness[number],
             best[option.place],
@@ -276,8 +234,7 @@ def measure_sentences(
             option.kind == LIST,
             option.start == 0,
             max((mark.probability for mark in inside), default=0.0),
-            scores.within[number],
-            alone[number],
+            scores[number],
             *left_out[option.place],
             math.log1p(len(option.text(hits).split())),
             0.0,
@@ -452,7 +409,7 @@ def measure_first(
     first = order[0]
     row = dict(zip(FEATURES, features[first], strict=True))
     others = [place for place in order[1:] if options[place].place != options[first].place]
-    scores, alone = (features[:, FEATURES.index(name)] for name in ("score", "score alone"))
+    scores = features[:, FEATURES.index("score")]
     same = sum(shares[place] for place in order if options[place].place == options[first].place)
     return np.array(
         [
@@ -466,8 +423,6 @@ def measure_first(
             row["marked"],
             row["score"],
             math.exp(row["score"]) / (1 + float(np.exp(scores).sum())),
-            row["score alone"],
-            math.exp(row["score alone"]) / (1 + float(np.exp(alone).sum())),
             row["words of all of these"] < 0.5,
             row["numbers left out"],
             row["names left out"],

@@ -66,12 +66,10 @@ from clew.questions.sentences import (
     LIST,
     Mark,
     Option,
-    OptionScores,
     SentenceRanker,
     measure_sentences,
     says_something,
     split_hits,
-    stand_alone,
 )
 from clew.questions.table_reading import TableReader
 from clew.retrieve.document_fields import named_subjects
@@ -298,20 +296,8 @@ class SpanAnswerReader:
         spans = [_trim_span(span, nodes) for span in marked]
         postings = None if self.snapshot is None else self.snapshot.postings("text")
         weigh = partial(weigh_terms, postings)
-
-        def read_alone(numbers: Sequence[int]) -> list[float]:
-            chosen = [options[number] for number in numbers]
-            texts = [hits[each.place].node.text for each in chosen]
-            return self.model.read_alone(
-                question,
-                [
-                    stand_alone(passages[each.place].title, text, each.start, each.end)
-                    for each, text in zip(chosen, texts, strict=True)
-                ],
-            )
-
-        read = OptionScores(self.to_marks(spans), scores, read_alone)
-        measured = measure_sentences(question, hits, options, self.ranker.judge.encoder, weigh, read)
+        encoder, marks = self.ranker.judge.encoder, self.to_marks(spans)
+        measured = measure_sentences(question, hits, options, encoder, weigh, marks, scores)
         return options, *measured, spans
 
     def to_marks(self, spans: Sequence[Span]) -> list[Mark]:
