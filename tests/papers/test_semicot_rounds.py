@@ -71,7 +71,7 @@ def test_hops_of_musique_are_triples_or_questions():
     first, two = gold_hops(musique())
     assert first == GoldHop(1, Triple(Term("Signmark"), "country of origin", Term("#1")), "Finland")
     assert (first.required_unknowns, two.required_unknowns) == ((), (1,))
-    assert first.query({}) == "Where Signmark: country of origin?"
+    assert first.query({}) == "What is the country of origin of Signmark?"
     assert two.query({1: "Finland"}) == "what was Finland 's currency before the euro"
     assert gold_hops(Example("x", "Q?", ("A",))) == ()
 
@@ -106,7 +106,7 @@ def test_deal_hits_takes_from_each_list_in_turn_without_duplicates():
 
 def test_hits_of_each_round_equal_those_worked_by_hand():
     example = musique()
-    first, second = "Where Signmark: country of origin?", "what was {} 's currency before the euro"
+    first, second = "What is the country of origin of Signmark?", "what was {} 's currency before the euro"
     library = Library(
         **{"Q?": "acd", first: "ca", second.format("Finland"): "bd", second.format("Peru"): "d"}
     )
