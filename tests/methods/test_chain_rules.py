@@ -5,7 +5,7 @@ import doctest
 import pytest
 
 from clew.core.trail import TrailRecorder
-from clew.core.types import Question
+from clew.core.types import Answer, Hit, Node, Question, Quote
 from clew.core.values import Date, parse_date, parse_number, same_value
 from clew.methods.chain import method, text_source, unknowns
 from clew.methods.chain.method import derive_answer, find_strands
@@ -284,3 +284,31 @@ def test_the_order_of_the_paper_asks_each_triple_at_most_once_of_each_source():
     filled = FilledChain(parse_chain("A >> r >> #1; #1 >> s >> #2; final answer: #2"))
     method.fill_by_algorithms(filled, (graph, text), Question("Who?"), TrailRecorder())
     assert graph.asked == text.asked == ["A >> r >> #1"] and not filled.fillings
+
+
+@pytest.mark.parametrize(
+    ("is_marked", "values"),
+    [(False, None), (True, ["Ada Kessel"])],
+    ids=["a sentence without marked words", "the words that are marked"],
+)
+def test_a_hop_takes_the_words_that_the_trained_reader_marks_and_no_whole_sentence(is_marked, values):
+    text = "The mayor of Dunmere is Ada Kessel."
+    node = Node("n", "passage", text, "d", "d.txt", 0, None, "", 0, None, (), (0, len(text)))
+    hit = Hit(node, 1.0, ("n",))
+    answer = (text.index("Ada Kessel"), text.index(".")) if is_marked else None
+    quote = Quote("n", text, (0, len(text)), answer)
+
+    class Finder:
+        name = "finder"
+
+        def retrieve(self, question, k):
+            return [hit]
+
+    class Reader:
+        def read(self, question, hits, trail):
+            return Answer(text, (hit,), (quote,), reader="span", confidence=0.9)
+
+    hop = unknowns.Hop(Triple(Term("Dunmere"), "mayor", Term("#1")), (Candidate("Dunmere"),), 1)
+    source = text_source.TextSource(Finder(), Reader())
+    (filling,) = source.fill(Question("Who is mayor of Dunmere?"), [hop], TrailRecorder())
+    assert (None if filling is None else [each.value for each in filling.candidates]) == values

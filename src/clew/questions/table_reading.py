@@ -55,7 +55,7 @@ MOST_TABLES = 8
 #: Options that are run, of those that can be.
 MOST_RUN = 48
 #: A reading that leaves out a name, a number or a day of the question is at most so likely: what it is about is not
-#: in the table. So is a number where "who" is asked.
+#: in the table.
 MOST_WITHOUT = 0.3
 #: A cell that stands in the question so is not to be left out.
 CERTAIN = 0.5
