@@ -22,5 +22,8 @@ class NoReader:
 
         return spans, [score(*option) for option in options]
 
+    def read_alone(self, question, options):
+        return [0.0] * len(options)
+
     def confidence(self, score):
         return 0.0

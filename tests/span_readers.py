@@ -22,7 +22,7 @@ def scripted_judge() -> PlanJudge:
         LinearScore(_beside_nothing(_weights(FEATURES, score=1.0)), np.ones(2 * len(FEATURES))),
         _beside_nothing(_weights(CONFIDENCE, score=1.0)),
         _weights(MARKED, constant=4.0),
-        _weights(VERDICT, **{"constant": -1.0, "yes against no": 1.0}),
+        _weights(VERDICT, **{"constant": -4.0, "the sentence negates": 8.0}),
         np.zeros(shipped.encoder.dimension + 1),
         np.zeros(shipped.encoder.dimension + 1),
     ).to_arrays()

@@ -19,18 +19,18 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_569,
+    "core": 7_559,
     "parse": 15_843,
     "store": 11_536,
-    "models": 3_869,
+    "models": 3_880,
     "graph": 1_726,
     "triples": 7_004,
-    "questions": 8_358,
+    "questions": 8_441,
     "retrieve": 5_497,
-    "methods": 16_157,
+    "methods": 16_000,
     "knowledge_base": 8_300,
     "evaluate": 3_765,
-    "train": 7_907,
+    "train": 7_998,
     "papers": 3_381,
     "app": 18_253,
     ".": 352,

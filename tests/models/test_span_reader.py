@@ -21,6 +21,7 @@ from clew.models.span_reader import (
     verdict_positions,
     widen_to_words,
 )
+from clew.questions.sentences import stand_alone
 
 FOLDER = embedded_folder("reader", SETTINGS_FILE)
 
@@ -125,6 +126,17 @@ def test_the_shipped_reader_reads_refuses_and_says_yes_or_no(reader):
     refused = reader.read("What is the capital of Mongolia?", [[LIGHTHOUSE, VANE]])[0][0]
     assert refused.score < answers[0].score
     assert reader.confidence(refused.score) < 0.25 < reader.confidence(answers[0].score)
+
+
+def test_options_that_are_read_alone_do_not_touch_each_other(reader):
+    question = "How long is the lock open at night?"
+    option = stand_alone("Rules", "The lock is lit. It is open for two hours at night.", 17, 51)
+    other = stand_alone("Rules", "The weir has a gate.", 0, 20)
+    first, second = reader.read_alone(question, [option, other])
+    assert reader.read_alone(question, [other, option]) == [second, first] and first > 0 > second
+    passage, start, end = option
+    assert passage.text[start:end] == "It is open for two hours at night."
+    assert reader.read_options(question, [passage], [(0, start, end)])[1] == [first]
 
 
 def test_contexts_are_read_apart_and_in_order(reader):

@@ -17,6 +17,7 @@ from clew.core.types import ReaderPassage, Span, Table
 from clew.evaluate.examples import Example, Paragraph, Support
 from clew.models.encoders import embedded_folder, read_tokenizer
 from clew.models.span_reader import SETTINGS_FILE, SpanReader, Tokens
+from clew.questions.sentences import stand_alone
 from clew.train.reader import (
     RECORD,
     ReaderSettings,
@@ -46,7 +47,7 @@ from clew.train.sentence_questions import (
     read_polar,
     read_written,
 )
-from clew.train.sentence_reader import SentenceSettings
+from clew.train.sentence_reader import DRAWN_ALONE, MOST_RIGHT, SentenceSettings, draw_alone
 from clew.train.target_windows import pad_batch, target_windows
 
 needs_torch = pytest.mark.skipif(
@@ -522,6 +523,23 @@ def test_supporting_sentences_and_those_around_an_answer_are_right():
     assert right_texts(answered_question(marked)) == ["It was built in 1871."]
 
 
+def test_those_that_answer_and_the_likeliest_others_are_read_alone(tmp_path):
+    tokens = Tokens(read_tokenizer(embedded_folder("reader", SETTINGS_FILE) / "tokenizer.json"))
+    (question,) = read_written(write_lines(tmp_path / "rules.jsonl", [BELL]))
+    scores = {option: -number / 10 for number, option in enumerate(question.options)}
+    drawn = list(draw_alone(tokens, question, 3, scores, 128, random.Random(1)))
+    chosen = [option for window in drawn for option in window.options]
+    assert sum(option.right for option in chosen) == MOST_RIGHT < sum(option.right for option in scores)
+    others = [option for option in scores if not option.right]
+    assert [option for option in chosen if not option.right] == others[: DRAWN_ALONE - MOST_RIGHT]
+    for window, option in zip(drawn, chosen, strict=True):
+        text = question.example.passages[option.passage].text[option.start : option.end]
+        (inside,) = window.tokens
+        starts, ends = window.window.places[inside, 1], window.window.places[inside, 2]
+        read = question.example.passages[option.passage].text[: option.start].split() + text.split()
+        assert " ".join(read)[starts.min() : ends.max()] == " ".join(text.split()) and window.place == 3
+
+
 @needs_torch
 @pytest.mark.filterwarnings("ignore")
 def test_which_sentences_answer_is_learned_after_the_words_and_goes_on_after_a_stop(reading, tmp_path):
@@ -560,5 +578,10 @@ def test_which_sentences_answer_is_learned_after_the_words_and_goes_on_after_a_s
     options = [(0, 0, 16), (0, 17, 51), (0, 52, 62)]
     _, scores = SpanReader(tmp_path / "whole" / "onnx").read_options(WRITTEN["question"], passages, options)
     assert max(scores) == scores[1]
+    alone = SpanReader(tmp_path / "whole" / "onnx").read_alone(
+        WRITTEN["question"],
+        [stand_alone("Rules, Night", passages[0].text, *option[1:]) for option in options],
+    )
+    assert max(alone) == alone[1]
     with pytest.raises(ModelError, match="no weights"):
         train(tmp_path / "wrong", lambda *told: None, embedded_folder("hops", "model.onnx"))

@@ -18,6 +18,7 @@ from clew.questions.sentences import (
     SentenceModel,
     add_through,
     measure_mark,
+    measure_verdict,
     split_hits,
     weigh_vector,
 )
@@ -30,6 +31,7 @@ from clew.train.sentences import (
     draw_foreign,
     fit_confidence,
     fit_score,
+    fit_wordings,
     prepare_file,
     train_sentences,
     write_documents,
@@ -83,6 +85,30 @@ def test_a_trained_score_puts_the_sentences_that_answer_first(tmp_path):
     assert np.isfinite(model.score.weights).all() and np.isfinite(model.confidence).all()
     assert (tmp_path / "out" / RECORD).is_file()
     assert train_sentences(files, tmp_path / "out", lambda *told: pytest.fail("done already")) == record
+
+
+def test_whether_no_is_right_is_learned_from_questions_over_real_documents_alone(tmp_path):
+    rows = [
+        {
+            "question": f"Is {name} open?",
+            "kind": "polar",
+            "polar": polar,
+            "answers": [{"text": text}],
+            "source": "x",
+        }
+        for name in map(str, range(20))
+        for polar, text in (("no", "It is not open."), ("yes", "It is open."))
+    ]
+    invented = [{**row, "polar": "yes" if row["polar"] == "no" else "no"} for row in rows * 3]
+    for row in invented:
+        del row["source"]
+    file = tmp_path / "polar.jsonl"
+    file.write_text("\n".join(map(json.dumps, [*rows, *invented])) + "\n", encoding="utf-8")
+    verdict = fit_wordings([file]).verdict
+    assert verdict @ measure_verdict("Is it shut?", "It is never shut.") > 0
+    assert verdict @ measure_verdict("Is it shut?", "It is shut.") < 0
+    never = fit_wordings([]).verdict
+    assert abs(never @ measure_verdict("Is it shut?", "It is never shut.")) < 1e-6
 
 
 def test_a_base_is_asked_what_other_files_and_ways_to_ask_are_about(tmp_path):

@@ -105,6 +105,9 @@ class SpanModel(Protocol):
         """Return the best spans of passages that are read together, and the score of each option (passage, start,
         end): above 0 where it is likelier to answer than that nothing does."""
 
+    def read_alone(self, question: str, options: Sequence[tuple[ReaderPassage, int, int]]) -> list[float]:
+        """Return the same scores of options (passage, start, end) that are each read with their passage alone."""
+
     def confidence(self, score: float) -> float:
         """Return the estimated probability, from 0 to 1, that a span of this score is right."""
 

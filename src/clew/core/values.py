@@ -78,14 +78,6 @@ class Date:
                 return -1 if own_part < other_part else 1
         return 0
 
-    def is_in_calendar(self) -> bool:
-        """Whether a whole day is one of its month: 30 February is none."""
-        try:
-            datetime.date(max(self.year, 1), self.month, self.day)
-        except ValueError:
-            return False
-        return True
-
 
 def parse_date(text: str) -> Date | None:
     """Return the date that a text consists of, or None.
@@ -309,11 +301,6 @@ def choose_by_order(words: str, first: str, second: str) -> int | None:
     if not order:
         return None
     return 0 if (order < 0) == bool(least) else 1
-
-
-def is_order_word(word: str) -> bool:
-    """Return whether a word asks for the earlier or later, the smaller or greater of two."""
-    return bool(_LEAST.fullmatch(word) or _MOST.fullmatch(word))
 
 
 def asks_for_equality(question: str) -> bool | None:

@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 #: The highest probability of what documents say of a phrase inside a question, and of nothing that is asked of it.
 #: Set by hand: of such answers none was right (5 over the worlds of ``benchmarks/sequences.py``).
 MOST_PARTIAL = STATED_FROM - 0.01
+#: The share of answerable ones among the questions that the confidence in a sentence is fitted to
+#: (``results/sentences.json``).
+_OF_DOCUMENTS = 0.78
 #: Answers of several questions are written in one line if each has at most so many characters.
 _SHORT = 100
 _COMPUTED = re.compile(
@@ -204,7 +207,7 @@ class Router:
             decision = self._next_decision(decision)
             self._record(decision, recorder, 0.0)
         if decision.method == "documents":
-            answer = self._follow(question, answer, readings, tables, recorder)
+            answer = self._follow(question, weigh_beside(answer, readings), readings, tables, recorder)
         has_failed = decision.method == "documents" or answer.text == NOT_FOUND
         if has_failed and self.graphs is not None and not is_stated(answer):
             of_graphs = self.graphs.answer_readings(question, readings, recorder)
@@ -357,6 +360,22 @@ def is_likely(readings: Sequence[Reading | TableReading]) -> bool:
 def is_stated(answer: Answer) -> bool:
     """Return whether an answer is going to be stated."""
     return answer.weigh().way == "answer"
+
+
+def weigh_beside(answer: Answer, readings: Sequence[Reading]) -> Answer:
+    """Return an answer from documents with the confidence that it has beside readings of graphs. It is fitted to
+    questions of which documents answer the share :data:`_OF_DOCUMENTS`; where a graph is likely to be asked, fewer
+    are left to them (Bayes' rule for another share). It is never more; that of a table stays."""
+    of_graphs = readings[0].probability if readings else 0.0
+    odds = (1 - of_graphs) / max(of_graphs, 1e-9) * (1 - _OF_DOCUMENTS) / _OF_DOCUMENTS
+
+    def weigh(confidence: float) -> float:
+        return confidence * odds / (1 - confidence + confidence * odds)
+
+    if odds >= 1 or answer.confidence is None or answer.plan is not None:
+        return answer
+    alternatives = tuple(replace(each, confidence=weigh(each.confidence)) for each in answer.alternatives)
+    return replace(answer, confidence=weigh(answer.confidence), alternatives=alternatives)
 
 
 def beside_readings(answer: Answer, of_readings: Answer) -> Answer:

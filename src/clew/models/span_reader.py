@@ -235,6 +235,12 @@ def score_option(
     return float(logits[tokens, 2].mean()) if logits is not None and tokens.any() else None
 
 
+def _score_unread(scores: Sequence[float | None]) -> list[float]:
+    """Return scores with the lowest of them where an option was not read."""
+    lowest = min((score for score in scores if score is not None), default=0.0)
+    return [lowest if score is None else score for score in scores]
+
+
 def _best_of_all(
     windows: Sequence[tuple[Window, Floats]], passages: Sequence[ReaderPassage], limit: int
 ) -> list[Span]:
@@ -316,14 +322,19 @@ class SpanReader:
         options: Sequence[tuple[int, int, int]],
         limit: int = 5,
     ) -> tuple[list[Span], list[float]]:
-        """Return the best spans and the scores of the options. An option that was not read has the lowest score of
-        all."""
+        """Return the best spans and the scores of the options."""
         windows = self._run(question, [passages])[0]
         scores = [score_option(windows, *option) for option in options]
-        lowest = min((score for score in scores if score is not None), default=0.0)
-        return (
-            _best_of_all(windows, passages, limit),
-            [lowest if score is None else score for score in scores],
+        return _best_of_all(windows, passages, limit), _score_unread(scores)
+
+    def read_alone(self, question: str, options: Sequence[tuple[ReaderPassage, int, int]]) -> list[float]:
+        """Return the score of each option (passage, start, end) that is read with its passage alone."""
+        read = self._run(question, [[passage] for passage, _, _ in options])
+        return _score_unread(
+            [
+                score_option(windows, 0, start, end)
+                for windows, (_, start, end) in zip(read, options, strict=True)
+            ]
         )
 
     def _run(

@@ -12,6 +12,8 @@ PREPOSITIONS = frozenset(
     "of in on at by for from to with without about as into over under between during before after since until than "
     "per".split()
 )
+#: "n't" at the end of a word negates, too.
+NEGATIONS = frozenset("not no never none nor neither nobody nothing cannot without".split())
 #: What stands before a number or a day that bounds something, by the operator that it means; in front of "than", and
 #: behind "or" and "and" that follow the number ("30 or more").
 BOUNDS = {

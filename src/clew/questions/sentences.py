@@ -3,8 +3,8 @@
 The options are the sentences of the passages that were found, the rows of tables with their headers, and a lead-in
 with its list as one. Each is compared with the question by its vector (with its heading and the words before it), by
 the share of the question's words that it, its passage and its headings have, by how likely the trained reader finds
-that it answers, and by what it marks in it. How likely the first option is right is fitted on documents that the
-score was not fitted to.
+that it answers (within its passage and, for the likeliest, alone), and by what it marks in it. How likely the first
+option is right is fitted on documents that the score was not fitted to.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.text import candidate_names, index_terms, query_terms, sentence_spans
-from clew.core.types import ROW
+from clew.core.types import ROW, ReaderPassage
 from clew.core.values import POLAR, mentions_name
 from clew.questions.linear import LinearScore
+from clew.questions.text import has_number, negates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 SENTENCE, LIST = "sentence", "list"
 #: Options are taken from the first hits; a list of more characters is no option; words before a sentence go with it.
 HITS, LONGEST_LIST, WORDS_BEFORE = 8, 1500, 22
+#: So many options are read alone.
+ALONE = 10
 FEATURES = (
     "likeness",
     "best likeness in its passage",
@@ -47,12 +50,18 @@ FEATURES = (
     "first in its passage",
     "marked",
     "score",
+    "score alone",
     "numbers left out",
     "names left out",
     "log of its words",
+    "a question",
+    "behind a question",
+    "a lead-in",
+    "no number where one is asked for",
     "list where several are asked for",
 )
 _NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
+_ASKS_NUMBER = re.compile(r"\b(?:when|how (?:many|much))\b", re.IGNORECASE)
 #: The features of the confidence in the first option.
 CONFIDENCE = (
     "constant",
@@ -65,14 +74,19 @@ CONFIDENCE = (
     "marked",
     "score",
     "share of its score",
+    "score alone",
+    "share of its score alone",
     "most words left out",
     "numbers left out",
     "names left out",
     "passages that agree",
     "log of passages",
+    "share by log of passages",
     "yes or no",
     "row",
     "list",
+    "a question",
+    "no number where one is asked for",
 )
 
 #: The features of the confidence in words that are marked in an option that answers.
@@ -84,8 +98,8 @@ MARKED = (
     "words of its option",
     "a whole cell of a row",
 )
-#: The features of the confidence in a yes or a no.
-VERDICT = ("constant", "yes against no", "best against none", "log odds of the sentence")
+#: What of a question of yes or no and the sentence that answers it the probability of "no" is fitted to.
+VERDICT = ("constant", "the question negates", "the sentence negates", "both negate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +167,21 @@ def says_something(text: str) -> bool:
 def option_words(option: Option, node: Node) -> str:
     """Return an option as it is encoded: the last heading, the words before it, then the option."""
     heading = node.headings[-1] if node.headings else node.document_name
-    before = " ".join(node.text[: option.start].split()[-WORDS_BEFORE:])
+    before = words_before(node.text, option.start)
     return f"{heading}. {f'{before} » ' if before else ''}{node.text[option.start : option.end]}"
+
+
+def words_before(text: str, start: int) -> str:
+    """Return the words before a place of a text that go with what begins there."""
+    return " ".join(text[:start].split()[-WORDS_BEFORE:])
+
+
+def stand_alone(title: str, text: str, start: int, end: int) -> tuple[ReaderPassage, int, int]:
+    """Return a part of a passage as it is read alone: below its title, behind the words before it; and where it
+    stands there."""
+    before = words_before(text, start)
+    lead = f"{before} " if before else ""
+    return ReaderPassage(title, lead + text[start:end]), len(lead), len(lead) + end - start
 
 
 def count_left_out(question: str, context: str) -> tuple[int, int]:
@@ -181,20 +208,44 @@ def _context_of(node: Node) -> str:
     return " ".join((node.text, *node.headings, node.document_name))
 
 
+@dataclass(frozen=True, slots=True)
+class OptionScores:
+    """What the trained reader makes of options: its ``marks``, the score of each within its passage (``within``), and
+    the function that reads the options of given numbers alone."""
+
+    marks: Sequence[Mark]
+    within: Sequence[float]
+    read_alone: Callable[[Sequence[int]], Sequence[float]]
+
+    def score_alone(self, likeness: Floats) -> Floats:
+        """Return the scores alone; the options least likely by their ``likeness`` and their score have the lowest of
+        those that are read."""
+        both = _standardise(likeness) + _standardise(np.asarray(self.within, dtype=np.float64))
+        chosen = np.argsort(-both, kind="stable")[:ALONE]
+        read = np.asarray(self.read_alone(chosen.tolist()), dtype=np.float64)
+        scores = np.full(len(likeness), read.min(initial=np.inf))
+        scores[chosen] = read
+        return scores
+
+
+def _standardise(values: Floats) -> Floats:
+    scaled: Floats = (values - values.mean()) / (values.std() or 1.0) if len(values) else values
+    return scaled
+
+
 def measure_sentences(
     question: str,
     hits: Sequence[Hit],
     options: Sequence[Option],
     encoder: Encoder,
     weigh: Callable[[Sequence[str]], Sequence[float]],
-    marks: Sequence[Mark],
-    scores: Sequence[float],
+    scores: OptionScores,
 ) -> tuple[Floats, Floats]:
     """Return the features of options, (options, :data:`FEATURES`), and the question's vector. ``weigh`` gives the
-    weights of terms; ``marks`` and the ``scores`` of options are the trained reader's. Whether several things are
-    asked for is left open (:func:`add_several`)."""
+    weights of terms. Whether several things are asked for is left open (:func:`add_several`)."""
     vectors = encoder.encode([question, *(option_words(each, hits[each.place].node) for each in options)])
     likeness = np.asarray(vectors[1:] @ vectors[0], dtype=np.float64)
+    alone = scores.score_alone(likeness)
     terms = list(dict.fromkeys(query_terms(question)))
     weights = np.asarray(weigh(terms), dtype=np.float64)
     weights /= weights.sum() or 1.0
@@ -218,9 +269,11 @@ def measure_sentences(
         for place in {o.place for o in options}
     }
     left_out = [count_left_out(question, _context_of(hit.node)) for hit in hits[:HITS]]
+    asks_number = _ASKS_NUMBER.search(question) is not None
     features = np.zeros((len(options), len(FEATURES)))
     for number, option in enumerate(options):
-        inside = [mark for mark in marks if option.holds(mark)]
+        inside = [mark for mark in scores.marks if option.holds(mark)]
+        node = hits[option.place].node
         features[number] = [
             likeness[number],
             best[option.place],
@@ -234,12 +287,22 @@ def measure_sentences(
             option.kind == LIST,
             option.start == 0,
             max((mark.probability for mark in inside), default=0.0),
-            scores[number],
+            scores.within[number],
+            alone[number],
             *left_out[option.place],
             math.log1p(len(option.text(hits).split())),
+            _asks(option.text(hits)),
+            _asks(node.text[: option.start].strip() or " ".join(node.headings[-1:])),
+            option.kind == SENTENCE and option.text(hits).endswith(":"),
+            asks_number and not has_number(option.text(hits)),
             0.0,
         ]
     return features, np.asarray(vectors[0], dtype=np.float64)
+
+
+def _asks(text: str) -> bool:
+    """Return whether a text ends with a question."""
+    return text.rstrip(' \n"”’)*_').endswith("?")
 
 
 def add_several(features: Floats, vector: Floats, several: Floats) -> Floats:
@@ -352,11 +415,11 @@ class SentenceRanker:
         model = SentenceModel.of_arrays(self.judge.sentences)
         return mark, _logistic(model.marked, measure_mark(hits, option, mark, inside))
 
-    def judge_verdict(self, yes: float, no: float, probability: float) -> tuple[str, float]:
-        """Return "yes" or "no" by their scores, with the probability that it is right if the sentence answers, which
-        it does with ``probability``."""
+    def judge_verdict(self, question: str, answer: str) -> tuple[str, float]:
+        """Return "yes" or "no", with the probability that it is right if the sentence ``answer`` answers."""
         model = SentenceModel.of_arrays(self.judge.sentences)
-        return "yes" if yes >= no else "no", _logistic(model.verdict, measure_verdict(yes, no, probability))
+        chance = _logistic(model.verdict, measure_verdict(question, answer))
+        return ("no", chance) if chance > 0.5 else ("yes", 1 - chance)
 
 
 def _logistic(weights: Floats, features: Floats) -> float:
@@ -390,10 +453,10 @@ def _measure_cell(row: str, mark: Mark) -> float:
     return 1.0 if begins and row[mark.end :].lstrip()[:1] in {"", ";"} else -1.0
 
 
-def measure_verdict(yes: float, no: float, probability: float) -> Floats:
-    """Return the features of the confidence in yes or no by their scores beside that nothing answers,
-    (:data:`VERDICT`,)."""
-    return np.array([1.0, min(abs(yes - no), 10.0), max(yes, no), _log_odds(probability)])
+def measure_verdict(question: str, answer: str) -> Floats:
+    """Return the features of the probability of "no", (:data:`VERDICT`,)."""
+    asked, answered = negates(question), negates(answer)
+    return np.array([1.0, asked, answered, asked and answered])
 
 
 def share_scores(scores: Floats) -> tuple[Floats, list[int]]:
@@ -409,8 +472,9 @@ def measure_first(
     first = order[0]
     row = dict(zip(FEATURES, features[first], strict=True))
     others = [place for place in order[1:] if options[place].place != options[first].place]
-    scores = features[:, FEATURES.index("score")]
+    scores, alone = (features[:, FEATURES.index(name)] for name in ("score", "score alone"))
     same = sum(shares[place] for place in order if options[place].place == options[first].place)
+    passages = math.log(len({option.place for option in options}))
     return np.array(
         [
             1.0,
@@ -423,13 +487,18 @@ def measure_first(
             row["marked"],
             row["score"],
             math.exp(row["score"]) / (1 + float(np.exp(scores).sum())),
+            row["score alone"],
+            math.exp(row["score alone"]) / (1 + float(np.exp(alone).sum())),
             row["words of all of these"] < 0.5,
             row["numbers left out"],
             row["names left out"],
             same,
-            math.log(len({option.place for option in options})),
+            passages,
+            shares[first] * passages,
             bool(POLAR.search(question)),
             row["row"],
             row["list"],
+            row["a question"],
+            row["no number where one is asked for"],
         ]
     )

@@ -14,7 +14,7 @@ from functools import cached_property
 from clew.core.text import is_stop_term, stem
 from clew.core.types import STATED_FROM
 from clew.core.values import MONTH_PATTERN, find_dates, month_number
-from clew.questions.closed_words import AUXILIARIES, BOUNDS, LESS, MORE, WHO
+from clew.questions.closed_words import AUXILIARIES, BOUNDS, LESS, MORE, NEGATIONS, WHO
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -311,6 +311,18 @@ def _find_days(text: str) -> list[tuple[str, int, int]]:
         if 1 <= month <= 12 and 1 <= day <= calendar.monthrange(max(year, 1), month)[1]:
             days.append((f"{year:04}-{month:02}-{day:02}", match.start(), match.end()))
     return days
+
+
+def has_number(text: str) -> bool:
+    """Return whether a text has a number, in digits or in words."""
+    words = _WORD.findall(text.casefold())
+    return any(word[0].isdigit() or word in _UNITS or word in _TENS for word in words)
+
+
+def negates(text: str) -> bool:
+    """Return whether a text has a word that negates."""
+    words = _WORD.findall(text.casefold().replace("’", "'"))
+    return any(word in NEGATIONS or word.endswith("n't") for word in words)
 
 
 def is_misfit(question: QuestionText, values: Sequence[str]) -> bool:

@@ -86,9 +86,9 @@ _VERDICT_SHARE = 0.4
 #: Questions are written from the sentences of so many articles; parsing them takes some ten seconds a thousand.
 _WRITTEN_ARTICLES = 3600
 #: At most so many questions of ``reading`` and of ``tatqa`` are among those whose sentences are trained on.
-_MARKED_SENTENCES, _TATQA_SENTENCES = 450, 300
+_MARKED_SENTENCES, _TATQA_SENTENCES = 1200, 300
 #: At most so many questions of yes or no are among them.
-_POLAR_SENTENCES = 2000
+_POLAR_SENTENCES = 1000
 #: There are few questions of several hops: each is taken so often.
 _MULTIHOP_TIMES = 3
 

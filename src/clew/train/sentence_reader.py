@@ -1,30 +1,36 @@
 """Training a reader further: which sentences of its passages answer, beside the words that do.
 
 The third logit of a token is that of a sentence. The score of a sentence, list or row is its mean over the option's
-tokens; the options of all windows of a question, and "none of these", share a softmax. Starts, ends, yes and no are
-trained on as before (:mod:`clew.train.reader`), over the same windows.
+tokens; the options of all windows of a question, and "none of these", share a softmax. Those that answer, and the
+likeliest of the others, are then read once more, each alone, with a softmax of their own. Starts, ends, yes and no
+are trained on as before (:mod:`clew.train.reader`), over the windows of passages.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.core.text import index_terms, query_terms
 from clew.models.span_reader import Tokens, Window, build_windows, option_tokens, verdict_positions
+from clew.questions.sentences import stand_alone
 from clew.train.gradient_steps import GradientSteps, choose_device, reduce_precision
-from clew.train.sentence_questions import SentenceQuestion
+from clew.train.sentence_questions import PassageOption, SentenceQuestion
 from clew.train.target_windows import TargetWindow, answer_positions, pad_batch, span_losses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Passages of a question that are trained on at once; in this share of questions none that answers is among them.
-PASSAGES, WITHOUT = 4, 0.15
+#: Passages of a question that are trained on at once, of which so many have the most words of the question; in this
+#: share of questions none that answers is among them.
+PASSAGES, NEAREST, WITHOUT = 4, 2, 0.15
+#: So many options of a question are read alone, of which so many answer at most.
+DRAWN_ALONE, MOST_RIGHT = 8, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class SentenceSettings:
     """The settings of a training: ``steps`` of ``batch`` questions; ``span_weight`` is that of the words that answer
     beside the sentences."""
 
-    steps: int = 1100
+    steps: int = 1800
     batch: int = 8
     learning_rate: float = 1e-4
     head_rate: float = 1e-3
@@ -47,21 +53,31 @@ class SentenceSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnWindow:
-    """A window of the question at ``place`` of a batch: its targets, None where they are not trained on, and the
-    tokens of its options, (options, tokens), with which are right."""
+    """A window of the question at ``place`` of a batch: its targets, None where they are not trained on, and its
+    ``options`` with their ``tokens``, (options, tokens)."""
 
     place: int
     window: Window
     target: TargetWindow | None
+    options: Sequence[PassageOption]
     tokens: NDArray[np.bool_]
-    right: NDArray[np.bool_]
 
 
 def draw_passages(question: SentenceQuestion, drawer: random.Random) -> SentenceQuestion:
-    """Return the question over a few of its passages in any order, those that answer among them or not."""
+    """Return the question over a few of its passages in any order, those that answer among them or not; of the others
+    those first that have the most words of the question."""
+    passages = question.example.passages
     golds = sorted(question.golds | question.needed)
-    others = [number for number in range(len(question.example.passages)) if number not in golds]
+    others = [number for number in range(len(passages)) if number not in golds]
     drawer.shuffle(others)
+    words = set(query_terms(question.example.question))
+
+    def count_shared(number: int) -> int:
+        passage = passages[number]
+        return len(words.intersection(index_terms(f"{passage.title} {passage.text}")))
+
+    nearest = sorted(others, key=count_shared, reverse=True)[:NEAREST]
+    others = [*nearest, *(number for number in others if number not in nearest)]
     if golds and others and drawer.random() < WITHOUT:
         golds = []
     chosen = golds[:PASSAGES] + others[: max(PASSAGES - len(golds), 1)]
@@ -75,8 +91,8 @@ def draw_windows(
     """Yield the windows of a question with what they are trained on."""
     example, golds = question.example, question.golds
     for window in build_windows(tokens, example.question, example.passages, max_tokens):
-        inside = [option_tokens(window, *option[:3]) for option in question.options]
-        usable = [number for number, own in enumerate(inside) if own.any()]
+        inside = [(option, option_tokens(window, *option[:3])) for option in question.options]
+        usable = [(option, own) for option, own in inside if own.any()]
         pairs = answer_positions(window, example)
         if example.verdict and golds & set(window.places[:, 0].tolist()):
             position = verdict_positions(window)[example.verdict == "no"]
@@ -86,9 +102,38 @@ def draw_windows(
             place,
             window,
             TargetWindow(window, starts, ends) if question.is_marked else None,
-            np.array([inside[number] for number in usable], dtype=bool).reshape(len(usable), len(window.ids)),
-            np.array([question.options[number].right for number in usable], dtype=bool),
+            [option for option, _ in usable],
+            np.array([own for _, own in usable], dtype=bool).reshape(len(usable), len(window.ids)),
         )
+
+
+def draw_alone(
+    tokens: Tokens,
+    question: SentenceQuestion,
+    place: int,
+    scores: Mapping[PassageOption, float],
+    max_tokens: int,
+    drawer: random.Random,
+) -> Iterator[DrawnWindow]:
+    """Yield a window for each option of a question that is read alone: some of those that answer, and the likeliest
+    of the others by their ``scores``, each text once."""
+    right = [option for option in scores if option.right]
+    chosen = drawer.sample(right, min(len(right), MOST_RIGHT))
+    passages = question.example.passages
+    texts = {passages[option.passage].text[option.start : option.end] for option in right}
+    for option in sorted(scores, key=lambda option: -scores[option]):
+        text = passages[option.passage].text[option.start : option.end]
+        if len(chosen) < DRAWN_ALONE and text not in texts:
+            texts.add(text)
+            chosen.append(option)
+    for option in chosen:
+        passage = passages[option.passage]
+        alone, start, end = stand_alone(passage.title, passage.text, option.start, option.end)
+        windows = build_windows(tokens, question.example.question, [alone], max_tokens)
+        own = [(window, option_tokens(window, 0, start, end)) for window in windows]
+        window, inside = max(own, key=lambda each: int(each[1].sum()))
+        if inside.any():
+            yield DrawnWindow(place, window, None, [option], inside[None])
 
 
 def train_further(
@@ -109,17 +154,28 @@ def train_further(
     rising = max(round(settings.warmup * settings.steps), 1)
 
     def loss(step: int, batch: Sequence[SentenceQuestion]) -> Any:
+        drawers = [random.Random(f"{settings.seed} {step} {place}") for place in range(len(batch))]
+        drawn = [draw_passages(question, drawer) for question, drawer in zip(batch, drawers, strict=True)]
         windows = [
             window
-            for place, question in enumerate(batch)
-            for window in draw_windows(
+            for place, question in enumerate(drawn)
+            for window in draw_windows(tokens, question, place, settings.max_tokens)
+        ]
+        scores, spans = _read_windows(model, windows, len(batch))
+        alone = [
+            window
+            for place, (question, own) in enumerate(zip(drawn, scores, strict=True))
+            for window in draw_alone(
                 tokens,
-                draw_passages(question, random.Random(f"{settings.seed} {step} {place}")),
+                question,
                 place,
+                {option: score.item() for option, score in own},
                 settings.max_tokens,
+                drawers[place],
             )
         ]
-        return _loss(model, windows, len(batch), settings, choose_device())
+        total = _choice_loss(model, scores) + _choice_loss(model, _read_windows(model, alone, len(batch))[0])
+        return total + settings.span_weight * torch.stack(spans).mean() if spans else total
 
     GradientSteps(
         model,
@@ -151,19 +207,19 @@ def _batches(
             yield order[start : start + settings.batch]
 
 
-def _loss(
-    model: Any, windows: Sequence[DrawnWindow], count: int, settings: SentenceSettings, device: Any
-) -> Any:
-    """Return the loss of the windows of ``count`` questions."""
+def _read_windows(
+    model: Any, windows: Sequence[DrawnWindow], count: int
+) -> tuple[list[list[tuple[PassageOption, Any]]], list[Any]]:
+    """Return the options of each of ``count`` questions with their scores, and the losses of the words that are
+    marked."""
     import torch
 
-    scores: list[list[Any]] = [[model.none.view(1)] for _ in range(count)]
-    right: list[list[NDArray[np.bool_]]] = [[] for _ in range(count)]
+    device = choose_device()
+    scores: list[list[tuple[PassageOption, Any]]] = [[] for _ in range(count)]
     spans = []
     # Windows of about the same length go through the model together: little of the work is padding.
     order = sorted(windows, key=lambda each: len(each.window.ids))
-    for first in range(0, len(order), 8):
-        batch = order[first : first + 8]
+    for batch in _cut(order, 2048):
         arrays = {
             name: torch.from_numpy(array).to(device)
             for name, array in pad_batch(
@@ -176,18 +232,32 @@ def _loss(
         for row, each in enumerate(batch):
             if each.target is not None:
                 spans.append(losses[row])
-            if len(each.right):
+            if len(each.options):
                 inside = torch.from_numpy(each.tokens).to(device).float()
                 own = logits[row, : inside.shape[1], 2]
-                scores[each.place].append(inside @ own / inside.sum(dim=1))
-                right[each.place].append(each.right)
-    sentences = []
-    for own, flags in zip(scores, right, strict=True):
-        chances = torch.log_softmax(torch.cat(own), 0)
-        goods = np.concatenate([[False], *flags])
-        goods[0] = not goods.any()
-        sentences.append(-torch.logsumexp(chances[torch.from_numpy(goods).to(device)], 0))
-    loss = torch.stack(sentences).mean()
-    if spans:
-        loss = loss + settings.span_weight * torch.stack(spans).mean()
-    return loss
+                scores[each.place] += zip(each.options, inside @ own / inside.sum(dim=1), strict=True)
+    return scores, spans
+
+
+def _cut(windows: Sequence[DrawnWindow], most: int) -> Iterator[Sequence[DrawnWindow]]:
+    """Yield windows, the shortest first, in groups that have at most ``most`` tokens with their padding."""
+    first = 0
+    for number, window in enumerate(windows):
+        if number > first and (number + 1 - first) * len(window.window.ids) > most:
+            yield windows[first:number]
+            first = number
+    if windows:
+        yield windows[first:]
+
+
+def _choice_loss(model: Any, scores: Sequence[Sequence[tuple[PassageOption, Any]]]) -> Any:
+    """Return the mean loss of the choice among the options of each question and none of them."""
+    import torch
+
+    losses = []
+    for own in scores:
+        chances = torch.log_softmax(torch.stack([model.none, *(score for _, score in own)]), 0)
+        flags = [option.right for option, _ in own]
+        goods = torch.tensor([not any(flags), *flags], device=chances.device)
+        losses.append(-torch.logsumexp(chances[goods], 0))
+    return torch.stack(losses).mean()

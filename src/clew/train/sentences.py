@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from clew.core.types import ROW, STATED_FROM
 from clew.evaluate.metrics.answers import token_f1
 from clew.knowledge_base import registry
 from clew.knowledge_base.knowledge_base import open as open_base
-from clew.methods.readers.spans import SpanAnswerReader, read_hits, score_verdicts
+from clew.methods.readers.spans import SpanAnswerReader, read_hits
 from clew.models.plan_judge import SENTENCES_FILE, create_plan_judge
 from clew.questions.linear import LinearScore, train_linear
 from clew.questions.sentences import (
@@ -68,6 +68,8 @@ _SAME = 0.6
 #: The kinds of questions that ask through another thing and through none; so many of each source with marked answers
 #: ask through none.
 HOPS, ONE_HOP, _MOST_MARKED = "hops", "one-hop", 500
+#: Questions of yes or no of a file, and those of pairs.
+POLAR, PAIR = "polar", "pair"
 #: For every question of a file, so many are asked of it that are about something else.
 _FOREIGN = 0.25
 #: What stands between the cells of a row.
@@ -84,7 +86,8 @@ class SentenceExample:
     no answer.
 
     ``marks`` has the features of the words marked in each right option where the value that is asked for is known,
-    and whether they hold it. ``verdict`` has the scores of yes and no where one of them is right, and which.
+    and whether they hold it. ``verdicts`` has, where yes or no is right, the features of each option for it and
+    whether "no" is.
     """
 
     question: str
@@ -94,7 +97,7 @@ class SentenceExample:
     vector: Floats
     right: NDArray[np.bool_]
     marks: Sequence[tuple[Floats, bool]] = ()
-    verdict: tuple[float, float, str] | None = None
+    verdicts: tuple[Floats, bool] | None = None
 
     @property
     def is_answerable(self) -> bool:
@@ -142,19 +145,31 @@ def train_sentences(
         raise UsageError(
             f"fewer than two files have other kinds than {HOPS}", "What counts anyway is learned from these"
         )
-    several, through = fit_wordings(wordings, marked)
+    learned = fit_wordings(wordings, marked)
     for own in examples.values():
-        own[:] = [replace(each, features=add_several(each.features, each.vector, several)) for each in own]
-    model, measures = fit_sentences(examples, several, through)
+        own[:] = [
+            replace(each, features=add_several(each.features, each.vector, learned.several)) for each in own
+        ]
+    model, measures = fit_sentences(examples, learned)
     np.savez_compressed(out / SENTENCES_FILE, **model.to_arrays())  # type: ignore[arg-type]
     record = {**description, FINISHED: measures}
     output.write(record)
     return record
 
 
-def fit_wordings(files: Sequence[Path], marked: Path | None = None) -> tuple[Floats, Floats]:
-    """Return the weights of whether a question asks for several things, and of whether it asks through another, by
-    its vector and a constant; without files none does."""
+class Wordings(NamedTuple):
+    """Weights that are learned from questions alone, and from those of yes or no with what answers them: as
+    :class:`clew.questions.sentences.SentenceModel` has them."""
+
+    verdict: Floats
+    several: Floats
+    through: Floats
+
+
+def fit_wordings(files: Sequence[Path], marked: Path | None = None) -> Wordings:
+    """Return the weights of whether "no" is right, whether a question asks for several things, and whether it asks
+    through another; without files none does. Questions over invented documents (without a ``source``) were written so
+    that negations do not tell yes from no; those over real ones were not."""
     rows = [row for file in files for row in read_lines(file)]
     own = [row for row in rows if row["kind"] not in {HOPS, ONE_HOP}]
     several = _fit_vectors([(row["question"], row["kind"] == LIST) for row in own])
@@ -167,7 +182,16 @@ def fit_wordings(files: Sequence[Path], marked: Path | None = None) -> tuple[Flo
         for questions in sources.values():
             drawn = chooser.sample(questions, min(len(questions), _MOST_MARKED))
             asked += [(question, False) for question in drawn]
-    return several, _fit_vectors(asked)
+    polar = [
+        (
+            measure_verdict(row["question"], " ".join(each["text"] for each in row["answers"])),
+            row["polar"] == "no",
+        )
+        for row in rows
+        if row["kind"] == POLAR and "source" in row
+    ]
+    verdict = _fit_pairs(polar, VERDICT) if polar else np.zeros(len(VERDICT))
+    return Wordings(verdict, several, _fit_vectors(asked))
 
 
 def _fit_vectors(questions: Sequence[tuple[str, bool]]) -> Floats:
@@ -231,9 +255,11 @@ def measure_row(reader: SpanAnswerReader, row: Mapping[str, Any], hits: Sequence
             words = hits[best.place].node.text[best.start : best.end]
             holds = token_f1(words, value) >= _SAME or _squeeze(value) in _squeeze(words)
             marks.append((measure_mark(hits, option, best, inside), holds))
-    polar = row.get("polar") or ""
-    verdict = (*score_verdicts(spans), polar) if polar else None
-    return SentenceExample(question, row["kind"], options, features, vector, right, marks, verdict)
+    verdicts = None
+    if row.get("polar"):
+        measured = [measure_verdict(question, option.text(hits)) for option in options]
+        verdicts = np.array(measured), row["polar"] == "no"
+    return SentenceExample(question, row["kind"], options, features, vector, right, marks, verdicts)
 
 
 def read_pairs(file: Path, documents: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -243,7 +269,7 @@ def read_pairs(file: Path, documents: Collection[str]) -> Iterator[dict[str, Any
         if row["title"].partition(" > ")[0] in documents and row["polar"] != "neither":
             yield {
                 "question": row["question"],
-                "kind": "polar",
+                "kind": PAIR,
                 "polar": row["polar"],
                 "answers": [{"text": row["sentence"]}],
             }
@@ -361,10 +387,11 @@ class Judged:
 
 
 def fit_sentences(
-    examples: Mapping[str, Sequence[SentenceExample]], several: Floats, through: Floats
+    examples: Mapping[str, Sequence[SentenceExample]], wordings: Wordings
 ) -> tuple[SentenceModel, dict[str, Any]]:
-    """Return what all files give, and figures of each file by what the others give. ``several`` and ``through`` are
-    the weights of :func:`fit_wordings`; the features have the first already."""
+    """Return what all files give, and figures of each file by what the others give. The features have
+    been given whether a question asks for several things."""
+    through = wordings.through
     judged: list[Judged] = []
     for file, own in examples.items():
         score = fit_score([each for name, of in examples.items() if name != file for each in of], through)
@@ -388,22 +415,22 @@ def fit_sentences(
         weights = fit_confidence(rows[~inside], right[~inside], in_hops[~inside])
         chances[inside] = 1 / (1 + np.exp(-rows[inside] @ weights))
     marks = [mark for of in examples.values() for each in of for mark in each.marks]
-    verdicts = [
-        (measure_verdict(*each.example.verdict[:2], chance), is_verdict_right(each.example.verdict))
-        for each, chance in zip(judged, chances, strict=True)
-        if each.example.verdict is not None and each.is_right
-    ]
     model = SentenceModel(
         fit_score([each for of in examples.values() for each in of], through),
         fit_confidence(rows, right, in_hops),
         _fit_pairs(marks, MARKED),
-        _fit_pairs(verdicts, VERDICT),
-        several,
-        through,
+        *wordings,
     )
     measures = measure_judged(judged, chances)
     measures["marked words right"] = {"right": sum(flag for _, flag in marks), "of": len(marks)}
-    measures["yes or no right"] = {"right": sum(flag for _, flag in verdicts), "of": len(verdicts)}
+    for name, kinds in (("yes or no right", {POLAR}), ("yes or no of pairs right", {PAIR})):
+        flags = [
+            bool(features[each.order[0]] @ wordings.verdict > 0) == is_no
+            for each in judged
+            if each.is_right and each.example.kind in kinds and each.example.verdicts is not None
+            for features, is_no in (each.example.verdicts,)
+        ]
+        measures[name] = {"right": sum(flags), "of": len(flags)}
     return model, measures
 
 
@@ -440,12 +467,6 @@ def fit_confidence(rows: Floats, right: NDArray[np.bool_], in_hops: NDArray[np.b
 def _put_first(features: Floats, own: Floats) -> Floats:
     """Return the second half of features behind a column of the first half, weighed."""
     return np.column_stack([features[:, : len(own)] @ own, features[:, len(own) :]])
-
-
-def is_verdict_right(verdict: tuple[float, float, str]) -> bool:
-    """Return whether the likelier of yes and no is right."""
-    yes, no, right = verdict
-    return (right == "yes") == (yes >= no)
 
 
 def _fit_pairs(pairs: Sequence[tuple[Floats, bool]], features: Sequence[str]) -> Floats:

@@ -71,7 +71,7 @@ def test_a_table_row_is_one_sentence():
     assert answer.text == ANNIS
 
 
-def test_a_question_of_two_hops_gets_a_sentence_from_each_joined_by_a_name():
+def test_a_question_of_two_hops_gets_a_sentence_from_each():
     hits = [hit(1, BRANDT, 2.0), hit(3, "The firm of Strake owns a yard.", 1.9), hit(2, ANNIS, 1.0, ROW)]
     question = "Which builder made the ship whose captain the authors of the study are grateful to?"
     answer, step = read(question, hits)
@@ -87,15 +87,6 @@ def test_a_question_that_one_sentence_covers_gets_one():
     )
     assert step.detail["sentences"] == 1
     assert answer.text == text
-
-
-def test_a_name_in_every_passage_does_not_join_sentences():
-    row = "Receipts of the Oskell Passage: July: 12"
-    hits = [hit(1, "The Oskell Passage carried 900 people in July.", 2.0), hit(2, row, 1.0, ROW)]
-    everywhere = [hit(n, f"The Oskell Passage, number {n}.", 0.1) for n in range(3, 30)]
-    question = "How many people did the firm carry last July?"
-    assert read(question, hits)[1].detail["sentences"] == 2
-    assert read(question, [*hits, *everywhere])[1].detail["sentences"] == 1
 
 
 def test_headings_count_for_the_question_but_less_than_the_words_themselves():

@@ -103,40 +103,7 @@ def test_below_the_threshold_it_abstains_and_names_the_nearest():
     assert not read(answers, "Who sold it?", [hit(0, VESSELS, ROW)], min_confidence=0.0)[0].abstained
 
 
-MINUTES = (
-    "On 4 May 1922 the board elected Ruth Amsel. On May 11, 1922 it bought a dredger. It dismissed Carl Brandt on 25 "
-    "May 1922."
-)
 LOG = "1922-05-02: Vessel: Tern; Cargo: salt"
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "kind", "words", "answered"),
-    [
-        ("Who was elected on 4 May 1922?", MINUTES, PASSAGE, "Ruth Amsel", True),
-        ("Who was elected on May 4th, 1922?", MINUTES, PASSAGE, "Ruth Amsel", True),
-        ("Who was dismissed on the 25th of May 1922?", MINUTES, PASSAGE, "Carl Brandt", True),
-        ("Who was elected on 11 May 1922?", MINUTES, PASSAGE, "Ruth Amsel", False),
-        ("Who was elected on 31 June 1922?", MINUTES, PASSAGE, "Ruth Amsel", False),
-        ("Who was elected on 1922-02-30?", MINUTES, PASSAGE, "Ruth Amsel", False),
-        # Nobody says when she left.
-        ("Who was harbour master on 1 June 1922?", MINUTES, PASSAGE, "Ruth Amsel", True),
-        ("Who was elected before 11 May 1922?", MINUTES, PASSAGE, "Ruth Amsel", True),
-        ("Which vessel came on 2 May 1922?", LOG, ROW, "Tern", True),
-        ("Which vessel came on 3 May 1922?", LOG, ROW, "Tern", False),
-        ("Who was captain on 3 May 1922?", "Lund: Captain since: 1922-05-02", ROW, "Lund", True),
-        (
-            "Who was captain on 3 May 1922?",
-            "Lund: First day: 1922-05-02; Last day: 1923-01-31",
-            ROW,
-            "Lund",
-            True,
-        ),
-    ],
-)
-def test_what_was_on_one_day_is_not_what_was_on_another(question, text, kind, words, answered):
-    answer, _ = read({"": {words: 9.0}}, question, [hit(0, text, kind=kind)])
-    assert answer.text == (words if answered else NOT_FOUND)
 
 
 def test_the_model_is_asked_for_a_day_as_the_texts_write_it():
@@ -145,3 +112,14 @@ def test_the_model_is_asked_for_a_day_as_the_texts_write_it():
     texts = [hit(0, LOG, kind=ROW), hit(1, "Nothing came on 3 May 1922.")]
     reader.read(Question("Which vessel came on May 2, 1922 or on 3 May 1922?"), texts, TrailRecorder())
     assert model.asked == ["Which vessel came on 1922-05-02 or on 3 May 1922?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("Dogs are not allowed on deck.", "No"), ("Dogs are allowed on deck.", "Yes")],
+)
+def test_yes_or_no_is_by_what_negates(text, answer):
+    (result, _) = read({"": {"allowed on deck": 9.0}}, "Are dogs allowed on deck?", [hit(0, text)])
+    assert (result.text, result.quotes[0].text) == (answer, text) and result.confidence >= 0.65
+    either, _ = read({"": {"allowed on deck": 9.0}}, "Are dogs or cats allowed on deck?", [hit(0, text)])
+    assert either.text not in {"Yes", "No"}

@@ -12,8 +12,6 @@ from clew.core.component import component
 from clew.core.languages import ENGLISH, document_languages
 from clew.core.protocols import Postings, Snapshot, Trail
 from clew.core.text import (
-    candidate_names,
-    hash_term,
     index_terms,
     query_terms,
     sentence_spans,
@@ -34,14 +32,12 @@ class ScoredSentence:
     """A sentence of a hit, given by its index, and how well it answers.
 
     ``coverage`` has for each term of the question 1 if the sentence has it, less if only its surroundings have it.
-    ``names`` are the names in the sentence that are not in the question.
     """
 
     hit: int
     span: tuple[int, int]
     score: float
     coverage: Mapping[str, float]
-    names: frozenset[str] = frozenset()
 
 
 @component("extractive", summary="the sentences that best answer, taken from the evidence; no model")
@@ -50,16 +46,13 @@ class ExtractiveReader:
     """Takes the best sentence of each of the best hits, and of these the best few.
 
     The score of a sentence is a sum: the share of the question's terms that it covers, weighted by their inverse
-    document frequency in ``postings``, where a term that only the passage or its headings have counts ``nearby``;
-    ``kind_bonus`` if it has a name, date or amount that the question asks for and does not have itself; and
+    document frequency in ``postings``, where a term that only the passage or its headings have counts ``nearby``; and
     ``rank_weight`` divided by the root of the hit's rank, since the scores of two retrievers cannot be compared. A
     table row is one sentence.
 
     A second and a third sentence (up to ``max_sentences``), from other hits, are taken until ``covered_enough`` of
-    the question is covered. Each has to add at least ``min_gain``, and a name that it shares with the sentences
-    before adds ``link_bonus``, if its rarest word is in at most ``rare_share`` of all nodes: the two sentences that
-    answer a question of two hops share a name that the question does not have. The reader abstains if the chosen
-    sentences and their surroundings cover less than ``min_coverage`` of the question.
+    the question is covered; each has to add at least ``min_gain``. The reader abstains if the chosen sentences and
+    their surroundings cover less than ``min_coverage`` of the question.
 
     The answer has up to ``hits`` pieces of evidence with one quote each, the chosen sentences first.
     """
@@ -72,8 +65,6 @@ class ExtractiveReader:
     nearby: float = 0.35
     rank_weight: float = 0.3
     min_gain: float = 0.1
-    link_bonus: float = 0.1
-    rare_share: float = 0.01
     covered_enough: float = 0.9
     min_coverage: float = 0.2
 
@@ -87,7 +78,7 @@ class ExtractiveReader:
         started = time.perf_counter()
         weights = self._term_weights(question.text)
         hits = list(hits[: self.max_considered])
-        best = self._best_sentences(question.text, weights, hits)
+        best = self._best_sentences(weights, hits)
         chosen = self._choose(best, weights)
         covered = _covered_share(chosen, weights)
         step = ExtractiveReadStep("extractive", round(covered, 3), "extracted", len(chosen))
@@ -115,26 +106,13 @@ class ExtractiveReader:
         """Return the terms of a text in each of the languages: a passage does not say which one it is in."""
         return {term for language in self.languages for term in index_terms(text, language)}
 
-    def _document_frequency(self, terms: Sequence[str]) -> list[int]:
-        import numpy as np
-
-        hashes = np.array([hash_term(term) for term in terms], dtype=np.uint64)
-        frequencies: list[int] = self.postings.document_frequency(hashes).tolist()
-        return frequencies
-
-    def _best_sentences(
-        self, question: str, weights: Mapping[str, float], hits: Sequence[Hit]
-    ) -> list[ScoredSentence]:
-        """Return the best sentence of each hit that has any of the question's terms, best first, with its names."""
+    def _best_sentences(self, weights: Mapping[str, float], hits: Sequence[Hit]) -> list[ScoredSentence]:
+        """Return the best sentence of each hit that has any of the question's terms, best first."""
         best = []
         for index, hit in enumerate(hits):
-            rank_score = self.rank_weight / math.sqrt(1 + index)
-            scored = list(self._score_sentences(weights, hit, index, rank_score))
+            scored = list(self._score_sentences(weights, hit, index, self.rank_weight / math.sqrt(1 + index)))
             if scored:
-                sentence = max(scored, key=lambda scored: (scored.score, -scored.span[0]))
-                # Names are looked for in the best sentence alone: that takes longer than scoring.
-                names = _new_names(hit.node.text[slice(*sentence.span)], question)
-                best.append(replace(sentence, names=names))
+                best.append(max(scored, key=lambda scored: (scored.score, -scored.span[0])))
         return sorted(best, key=lambda sentence: (-round(sentence.score, 9), sentence.hit))
 
     def _score_sentences(
@@ -169,12 +147,9 @@ class ExtractiveReader:
             covered = _covered_share(chosen, weights)
             if covered >= self.covered_enough:
                 break
-            known_names = frozenset[str]().union(*(sentence.names for sentence in chosen))
             gains = [
                 (
-                    _covered_share([*chosen, sentence], weights)
-                    - covered
-                    + self.link_bonus * self._has_rare_name(sentence.names & known_names),
+                    _covered_share([*chosen, sentence], weights) - covered,
                     sentence.score,
                     -sentence.hit,
                     sentence,
@@ -188,34 +163,12 @@ class ExtractiveReader:
             chosen.append(most[3])
         return chosen
 
-    def _has_rare_name(self, names: frozenset[str]) -> bool:
-        """Return whether one of the names is rare enough for two sentences that share it to belong together."""
-        limit = max(5, self.rare_share * self.postings.node_count)
-        for name in sorted(names):
-            terms = list(index_terms(name))
-            if terms and min(self._document_frequency(terms)) <= limit:
-                return True
-        return False
-
 
 def _covered_share(chosen: Sequence[ScoredSentence], weights: Mapping[str, float]) -> float:
     """Return how much of the question several sentences cover together."""
     return sum(
         weight * max((sentence.coverage.get(term, 0.0) for sentence in chosen), default=0.0)
         for term, weight in weights.items()
-    )
-
-
-def _new_names(text: str, question: str) -> frozenset[str]:
-    """Return the names in ``text`` that are not in the question: no numbers, no word that only begins a sentence."""
-    question_names = {name for name, _, _ in candidate_names(question)}
-    return frozenset(
-        name
-        for name, start, end in candidate_names(text)
-        if name not in question_names
-        and any(char.isalpha() for char in name)
-        and not name[0].isdigit()
-        and (start > 0 or " " in text[start:end])
     )
 
 

@@ -43,16 +43,13 @@ from clew.core.values import (
     POLAR,
     find_dates,
     has_certain_support,
-    is_order_word,
     parse_date,
     parse_number,
 )
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.composition import Composition, compose_answer, compose_question
 from clew.methods.readers.extractive import ExtractiveReader
-from clew.methods.readers.mentions import tells_of_another_day, unmentioned_names
 from clew.methods.readers.passages import (
-    is_file_name,
     passage_of_hit,
     select_hits_about,
     sort_by_words,
@@ -66,10 +63,12 @@ from clew.questions.sentences import (
     LIST,
     Mark,
     Option,
+    OptionScores,
     SentenceRanker,
     measure_sentences,
     says_something,
     split_hits,
+    stand_alone,
 )
 from clew.questions.table_reading import TableReader
 from clew.retrieve.document_fields import named_subjects
@@ -83,14 +82,15 @@ _CAPITALISED_END = re.compile(r"(?:^|\s)[A-Z][\w.’'-]*$")
 _PARTNER = re.compile(r" & [A-Z][\w.’'-]*")
 #: A longer question is no question of the kinds that rules know, and their patterns take the square of its length.
 RULED_LENGTH = 600
-#: From these probabilities on words are marked in a sentence, they alone are the answer, and a title is.
-_SURE_MARK, _SURE_WORDS, _SURE_TITLE = 0.5, 0.9, 0.5
+#: From these probabilities on words are marked in a sentence, and they alone are the answer.
+_SURE_MARK, _SURE_WORDS = 0.5, 0.9
+#: Sentences are possible answers from this probability of the first on: where it is less than twice as much, one of
+#: the three that are shown answers about half of the questions.
+_POSSIBLE = 0.06
 #: A question asks through another thing if it does so with this probability.
 _ASKS_THROUGH = 0.5
 #: A hop of a composed question has an answer from this confidence on.
 _SURE_HOP = 0.25
-#: The score of "yes" or "no" where it is not among the likeliest spans.
-_FAR = 10.0
 
 
 def read_hits(hits: Sequence[Hit]) -> list[Hit]:
@@ -126,7 +126,7 @@ class SpanAnswerReader:
     tables: TableReader
     passages: int = 6
     hop_passages: int = 3
-    min_confidence: float = SHOWN_FROM
+    min_confidence: float = _POSSIBLE
     alternatives: int = 4
     rank_weight: float = 0.5
     compose: bool = True
@@ -140,7 +140,7 @@ class SpanAnswerReader:
         model: str = DEFAULT_READER,
         passages: int = 6,
         hop_passages: int = 3,
-        min_confidence: float = SHOWN_FROM,
+        min_confidence: float = _POSSIBLE,
         alternatives: int = 4,
         rank_weight: float = 0.5,
         compose: bool = True,
@@ -191,13 +191,11 @@ class SpanAnswerReader:
         if cell is not None and (cell.confidence or 0.0) >= STATED_FROM:
             return cell
         if composition is not None and (answer := self._answer_by_hops(question, composition, hits, trail)):
-            return answer if compares_documents else _refuse_unmentioned(question.text, answer, hits)
+            return answer
         answer = self._answer_whole(question.text, hits, trail)
         if cell is not None and _stands_before(cell, answer):
             answer = cell if answer.abstained else replace(cell, others=(answer, *cell.others))
-        if self._leaves_comparison_open(question.text, composition):
-            return _abstain(answer)
-        return _refuse_unmentioned(question.text, answer, hits)
+        return answer
 
     def _ask_tables(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer | None:
         """Return the answer of the likeliest reading over the tables among hits, with those of the next ones; None
@@ -206,27 +204,16 @@ class SpanAnswerReader:
             return None
         answers: list[Answer] = []
         for reading in read_reports(question, hits, self.snapshot, self.tables):
-            if reading.probability >= self.min_confidence:
+            if reading.probability >= max(self.min_confidence, SHOWN_FROM):
                 recorder = trail if not answers else TrailRecorder()
                 answer = answer_reading(question, reading, self.snapshot, recorder)
-                nodes = [hit.node for hit in answer.evidence]
-                if not any(tells_of_another_day(question, node.text, node, nodes) for node in nodes):
-                    answers.append(replace(answer, reader="span"))
+                answers.append(replace(answer, reader="span"))
         return replace(answers[0], others=tuple(answers[1:])) if answers else None
 
     def _compares_documents(self, question: str, composition: Composition) -> bool:
         """Return whether a question compares two things that documents are about; no table of either has both."""
         subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
         return composition.ending == "compare" and all(name in subjects for name in composition.names)
-
-    def _leaves_comparison_open(self, question: str, composition: Composition | None) -> bool:
-        """Return whether a question asks which of two things is more than the other, and documents are about them;
-        without the value of each, a passage about one of them says nothing."""
-        subjects = {} if self.snapshot is None else named_subjects(question, self.snapshot)
-        names = composition.names if composition is not None else ()
-        orders = any(map(is_order_word, re.findall(r"[a-z]+", question)))
-        is_about_them = len(subjects) > 1 or any(name in subjects for name in names)
-        return orders and is_about_them and EITHER.search(question) is not None
 
     def _answer_whole(self, question: str, hits: Sequence[Hit], trail: Trail) -> Answer:
         """Return the words that answer in the likeliest sentence, where the reader marks some, else the sentence."""
@@ -265,10 +252,10 @@ class SpanAnswerReader:
         sure = _SURE_WORDS if ranked is None or ranked.through < _ASKS_THROUGH else _SURE_MARK
         for option, probability in ranked.apart(self.alternatives + 1) if ranked else ():
             reading = self._read_option(question, hits, option, marks, probability, sure)
-            if _may_answer(question, reading, nodes):
+            if has_certain_support(reading.text, [reading.hit.node], nodes):
                 readings.append(reading)
         if readings:
-            readings[0] = self._name_answer(question, readings[0], spans, hits)
+            readings[0] = self._say_verdict(question, readings[0])
         is_likely = bool(readings) and readings[0].confidence >= self.min_confidence
         trail.add(
             SpanReadStep(
@@ -296,8 +283,20 @@ class SpanAnswerReader:
         spans = [_trim_span(span, nodes) for span in marked]
         postings = None if self.snapshot is None else self.snapshot.postings("text")
         weigh = partial(weigh_terms, postings)
-        encoder, marks = self.ranker.judge.encoder, self.to_marks(spans)
-        measured = measure_sentences(question, hits, options, encoder, weigh, marks, scores)
+
+        def read_alone(numbers: Sequence[int]) -> list[float]:
+            chosen = [options[number] for number in numbers]
+            texts = [hits[each.place].node.text for each in chosen]
+            return self.model.read_alone(
+                question,
+                [
+                    stand_alone(passages[each.place].title, text, each.start, each.end)
+                    for each, text in zip(chosen, texts, strict=True)
+                ],
+            )
+
+        read = OptionScores(self.to_marks(spans), scores, read_alone)
+        measured = measure_sentences(question, hits, options, self.ranker.judge.encoder, weigh, read)
         return options, *measured, spans
 
     def to_marks(self, spans: Sequence[Span]) -> list[Mark]:
@@ -337,26 +336,15 @@ class SpanAnswerReader:
         text = words if option.kind == LIST else " ".join(words.split()).removeprefix("- ")
         return Reading(text, probability, hit, quote)
 
-    def _name_answer(
-        self, question: str, first: Reading, spans: Sequence[Span], hits: Sequence[Hit]
-    ) -> Reading:
-        """Return the first reading with the answer that stands in none of its words: yes or no, or the title of its
-        passage."""
-        quote = replace(first.quote, answer=None, boxes=())
-        if POLAR.search(question) and not EITHER.search(question):
-            verdict, chance = self.ranker.judge_verdict(*score_verdicts(spans), first.confidence)
-            if chance * first.confidence < STATED_FROM:
-                return first
-            return replace(
-                first, text=verdict.capitalize(), confidence=chance * first.confidence, quote=quote
-            )
-        best = max((span for span in spans if span.passage >= 0), key=self._confidence_of, default=None)
-        if best is None or best.kind != "title" or self._confidence_of(best) < _SURE_TITLE:
+    def _say_verdict(self, question: str, first: Reading) -> Reading:
+        """Return the first reading with yes or no as its answer, where that is likely enough to be stated."""
+        if not POLAR.search(question) or EITHER.search(question):
             return first
-        is_first = hits[best.passage] == first.hit
-        if is_first and not is_file_name(first.hit.node.document_name):
-            return replace(first, text=best.text, quote=quote)
-        return first
+        verdict, chance = self.ranker.judge_verdict(question, first.quote.text)
+        if chance * first.confidence < STATED_FROM:
+            return first
+        quote = replace(first.quote, answer=None, boxes=())
+        return replace(first, text=verdict.capitalize(), confidence=chance * first.confidence, quote=quote)
 
     def _confidence_of(self, span: Span) -> float:
         return self.model.confidence(span.score - self.rank_weight * math.log1p(max(span.passage, 0)))
@@ -433,7 +421,7 @@ class SpanAnswerReader:
             adjusted = [_trim_span(span, group_nodes) for span in spans]
             for span in adjusted:
                 reading = self._read_span(question, span, group)
-                if not _may_answer(question, reading, nodes):
+                if not has_certain_support(reading.text, [reading.hit.node], nodes):
                     continue
                 known = best.get(fold_name(reading.text))
                 if known is None or reading.confidence > known.confidence:
@@ -471,15 +459,6 @@ def _stands_before(cell: Answer, answer: Answer) -> bool:
     return answer.abstained or (is_row and is_other) or (cell.confidence or 0.0) >= (answer.confidence or 0.0)
 
 
-def score_verdicts(spans: Sequence[Span]) -> tuple[float, float]:
-    """Return the scores of "yes" and of "no" beside that nothing answers; what is not among spans is far below."""
-    best = {"yes": -_FAR, "no": -_FAR}
-    for span in spans:
-        if span.passage < 0:
-            best[span.text] = max(best[span.text], span.score)
-    return best["yes"], best["no"]
-
-
 def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:
     """Return the comparison of two numbers that an answer follows from, as "$21 million > $4 million"; "" for any
     other answer."""
@@ -493,15 +472,6 @@ def _comparison(composition: Composition, readings: Sequence[Reading]) -> str:
     return f"{first} {sign} {second}"
 
 
-def _may_answer(question: str, reading: Reading, nodes: Sequence[Node]) -> bool:
-    """Return whether a reading has certain support and is not of another day than the question's; ``nodes`` are all
-    that were read."""
-    node = reading.hit.node
-    return has_certain_support(reading.text, [node], nodes) and not tells_of_another_day(
-        question, reading.quote.text, node, nodes
-    )
-
-
 def _write_days(question: str, hits: Sequence[Hit]) -> str:
     """Return a question whose days are written as the hits write them, "2021-03-05" for "5 March 2021": neither the
     model nor a table's cells know that they are the same."""
@@ -513,17 +483,6 @@ def _write_days(question: str, hits: Sequence[Hit]) -> str:
         other = next((text[first:last] for text, (day, first, last) in places if day == date), written)
         question = f"{question[:start]}{other}{question[end:]}"
     return question
-
-
-def _refuse_unmentioned(question: str, answer: Answer, hits: Sequence[Hit]) -> Answer:
-    """Return an answer that abstains in place of a yes or no about a name that no passage mentions."""
-    if answer.abstained or answer.text.casefold() not in {"yes", "no"}:
-        return answer
-    return _abstain(answer) if unmentioned_names(question, [hit.node for hit in hits]) else answer
-
-
-def _abstain(answer: Answer) -> Answer:
-    return replace(answer, text=NOT_FOUND, abstained=True, quotes=(), alternatives=(), values=())
 
 
 def _drop_overlaps(readings: Sequence[Reading]) -> list[Reading]:

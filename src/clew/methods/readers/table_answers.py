@@ -21,9 +21,8 @@ from clew.core.cell_values import read_scale
 from clew.core.protocols import Snapshot, Trail
 from clew.core.text import shorten
 from clew.core.trail import TableQueryStep
-from clew.core.types import KINDS, MAX_POSSIBLE, PASSAGE, ROW, TABLE, Answer, Hit, Plan
-from clew.core.values import MONTH_PATTERN
-from clew.methods.readers.mentions import is_about
+from clew.core.types import KINDS, MAX_POSSIBLE, PASSAGE, ROW, TABLE, Answer, Hit, Node, Plan
+from clew.core.values import MONTH_PATTERN, mentions_name
 from clew.methods.readers.quotes import quote_cell
 from clew.parse.data_tables import (
     DATA_TYPES,
@@ -78,11 +77,18 @@ def read_reports(
     """Return how a question reads over the tables of reports that are among ``hits`` or have rows there, the
     likeliest first."""
     subjects = named_subjects(question, snapshot)
+
+    def is_about(node: Node) -> bool:
+        return not subjects or any(
+            node.document in documents or mentions_name(name, node.text)
+            for name, documents in subjects.items()
+        )
+
     data = {document.key for document in snapshot.documents() if document.media_type in DATA_TYPES}
     ids = dict.fromkeys(
         hit.node.id if hit.node.kind == TABLE else hit.node.parent or ""
         for hit in hits
-        if hit.node.kind in {TABLE, ROW} and hit.node.document not in data and is_about(subjects, hit.node)
+        if hit.node.kind in {TABLE, ROW} and hit.node.document not in data and is_about(hit.node)
     )
     tables = snapshot.nodes(snapshot.rows(list(filter(None, ids))[:_MAX_TABLES]))
     short = [node.id for node in tables if node.text.count("\n") <= _MAX_LINES]
