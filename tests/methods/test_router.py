@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import clew
 import film_world
 from clew.core.trail import FillStep, TrailRecorder
-from clew.core.types import Answer, Question, RouteStep
+from clew.core.types import Alternative, Answer, Plan, Question, Quote, RouteStep
 from clew.knowledge_base import registry
 from clew.methods.answering import describe_origin
 from clew.methods.readers import NOT_FOUND
-from clew.methods.router import Cost, Measured, beside_readings, join_answers
+from clew.methods.router import Cost, Measured, beside_readings, join_answers, weigh_beside
 from clew.methods.tables.method import open_tables
 from clew.models import create_language_model
 from clew.models.plan_judge import create_plan_judge
+from clew.questions.plans import GraphPlan
+from clew.questions.reading import Reading
 from clew.questions.table_catalogue import TableCatalogue
 from clew.questions.table_query import TableArrays
 from clew.questions.table_reading import TableReader
@@ -193,6 +196,25 @@ def test_what_graphs_may_answer_stands_beside_what_documents_may_answer():
     nothing = Answer(NOT_FOUND, abstained=True)
     assert beside_readings(nothing, from_graphs).weigh().perhaps[0].text == "1919"
     assert beside_readings(from_documents, nothing) == from_documents
+
+
+def reading(probability):
+    return Reading(GraphPlan(()), "films", "", probability, np.empty(0, np.int64), ())
+
+
+def test_documents_are_less_likely_to_answer_where_a_graph_is_likely_to():
+    quote = Quote("passage", "a walk of ten miles", (0, 19))
+    answer = Answer(
+        "nine miles", reader="span", confidence=0.4, alternatives=(Alternative("ten", 0.2, quote),)
+    )
+    beside = weigh_beside(answer, [reading(0.33)])
+    assert beside.text == "nine miles" and beside.confidence == pytest.approx(0.276, abs=0.01)
+    assert beside.alternatives[0].confidence == pytest.approx(0.125, abs=0.01)
+    # Where no graph is likely to be asked, where a table was computed with, or where nothing was weighed: as it is.
+    assert weigh_beside(answer, []) == answer and weigh_beside(answer, [reading(0.05)]) == answer
+    computed = Answer("9", confidence=0.4, plan=Plan("table", "SELECT 9", "sum"))
+    assert weigh_beside(computed, [reading(0.9)]) == computed
+    assert weigh_beside(Answer("yes"), [reading(0.9)]).confidence is None
 
 
 PARTS = [("Who built it?", "Who built it?"), ("When?", "When was it built?")]

@@ -16,6 +16,7 @@ from clew.core.trail import FillStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, ShownStep, Usage
 from clew.methods.chain.unknowns import SHOWN_VALUES, Candidate, Filling, Hop
 from clew.methods.readers.quotes import mark_words
+from clew.questions.closed_words import PREPOSITIONS
 from clew.triples.language.chain import Term, Triple
 
 _LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
@@ -110,9 +111,8 @@ class TextSource:
             _parse_question(completion.text) or rule_question(hop)
             for completion, hop in zip(completions, hops, strict=True)
         )
-        seconds = time.perf_counter() - started
         results = {"prompt": self.template.name, "questions": questions}
-        trail.add(ShownStep("questions", results, usage=usage, seconds=seconds))
+        trail.add(ShownStep("questions", results, usage=usage, seconds=time.perf_counter() - started))
         return list(questions)
 
 
@@ -129,10 +129,14 @@ def rule_question(hop: Hop) -> str:
     >>> from clew.triples.language.chain import Term, Triple
     >>> rule_question(Hop(Triple(Term("Lima"), "country", Term("#1")), (), 1))
     'What is the country of Lima?'
+    >>> rule_question(Hop(Triple(Term("Ilse Varnholt"), "born in", Term("#1")), (), 1))
+    'What is Ilse Varnholt born in?'
     """
-    relation = hop.triple.relation
+    relation = hop.triple.relation.replace("_", " ")
     if hop.inverse:
         return f"{relation}: {hop.known_term}?"
+    if relation.split(" ")[-1] in PREPOSITIONS:
+        return f"What is {hop.known_term} {relation}?"
     return f"What is the {relation} of {hop.known_term}?"
 
 

@@ -281,19 +281,15 @@ class SpanAnswerReader:
         marked, scores = self.model.read_options(question, passages, places, 3 * self.alternatives)
         nodes = [hit.node for hit in hits]
         spans = [_trim_span(span, nodes) for span in marked]
-        postings = None if self.snapshot is None else self.snapshot.postings("text")
-        weigh = partial(weigh_terms, postings)
+        weigh = partial(weigh_terms, None if self.snapshot is None else self.snapshot.postings("text"))
 
         def read_alone(numbers: Sequence[int]) -> list[float]:
             chosen = [options[number] for number in numbers]
-            texts = [hits[each.place].node.text for each in chosen]
-            return self.model.read_alone(
-                question,
-                [
-                    stand_alone(passages[each.place].title, text, each.start, each.end)
-                    for each, text in zip(chosen, texts, strict=True)
-                ],
-            )
+            parts = [
+                stand_alone(passages[each.place].title, hits[each.place].node.text, each.start, each.end)
+                for each in chosen
+            ]
+            return self.model.read_alone(question, parts)
 
         read = OptionScores(self.to_marks(spans), scores, read_alone)
         measured = measure_sentences(question, hits, options, self.ranker.judge.encoder, weigh, read)
