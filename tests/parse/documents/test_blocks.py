@@ -16,6 +16,7 @@ from clew.parse.documents.blocks import (
     Caption,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Note,
     Paragraph,
@@ -174,3 +175,16 @@ def test_a_table_has_the_sentence_or_the_scale_above_it(above, title) -> None:
     assert [node.text for node in document.nodes if node.kind in {"passage", "section"}] == [
         item.text for item in above
     ]
+
+
+def test_words_that_are_left_out_are_counted_by_reason():
+    blocks = [
+        Paragraph("The rent is 120 crowns."),
+        LeftOut("struck out", "90 crowns"),
+        LeftOut("hidden", "ask us"),
+    ]
+    document = build_document(
+        [*blocks, LeftOut("struck out", "a year")], SourceFile(b"bytes", "lease.txt", "text/plain", "test/1")
+    )
+    assert document.text == "The rent is 120 crowns."
+    assert document.notes == ("6 words left out: 4 struck out, 2 hidden",)

@@ -116,8 +116,16 @@ class Note:
     text: str
 
 
-Block = Title | Field | Heading | Paragraph | ListBlock | Table | Caption | PageStart | Note
-_Final = Title | Field | Heading | Paragraph | Table | PageStart | Note
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Text of the file that is no text of the document, and why: ``hidden``, ``struck out``."""
+
+    reason: str
+    text: str
+
+
+Block = Title | Field | Heading | Paragraph | ListBlock | Table | Caption | PageStart | Note | LeftOut
+_Final = Title | Field | Heading | Paragraph | Table | PageStart | Note | LeftOut
 
 _CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|tabella)\s+\w[\w.-]*\s*[:.–—-]|^table:\s", re.I)
 
@@ -185,6 +193,8 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
                 size = 0
             case Note(text):
                 builder.notes.append(text)
+            case LeftOut(reason, text):
+                builder.leave_out(reason, text)
             case Field(name, value):
                 builder.add_field(name, value)
         if isinstance(block, Heading | Paragraph | Table | PageStart):
@@ -205,12 +215,12 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
 
 def _attach_captions(
     blocks: Iterable[Block],
-) -> Iterator[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note]:
+) -> Iterator[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note | LeftOut]:
     """Move each caption into its table: the one right below, else the one right above."""
     table: Table | None = None
     caption: Caption | None = None
     for block in blocks:
-        if isinstance(block, Title | Field | Note):
+        if isinstance(block, Title | Field | Note | LeftOut):
             yield block
         elif isinstance(block, Table):
             if table:
@@ -253,7 +263,7 @@ def _table_and_caption(table: Table | None, caption: Caption | None) -> Iterator
 
 
 def _lists_as_passages(
-    blocks: Iterable[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note],
+    blocks: Iterable[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note | LeftOut],
 ) -> Iterator[_Final]:
     """Turn lists into paragraphs that begin with their lead-in, and divide paragraphs that are too long."""
     pending: Paragraph | None = None  # the last paragraph, in case a list follows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -55,11 +56,16 @@ class DocumentBuilder:
     _page: int | None = None
     notes: list[str] = field(default_factory=list)
     fields: dict[tuple[str, str], None] = field(default_factory=dict)
+    _left_out: Counter[str] = field(default_factory=Counter)
 
     def add_field(self, name: str, value: str) -> None:
         """Add what the file says of itself. A date that cannot be read, and an empty value, is left out."""
         for text in normalise_field(name, value):
             self.fields[name, text] = None
+
+    def leave_out(self, reason: str, text: str) -> None:
+        """Count the words of a text that is not added, by the reason: a note says how many there are."""
+        self._left_out[reason] += len(text.split())
 
     def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
         """Start page ``number`` (from 1); ``label`` is the page number printed on it, where that differs."""
@@ -131,6 +137,11 @@ class DocumentBuilder:
         if len(title) > MAX_NAME:
             self.notes.append(f"its title has {len(title):,} characters; the first {MAX_NAME:,} are its name")
             title = title[:MAX_NAME]
+        if total := self._left_out.total():
+            reasons = ", ".join(
+                f"{count:,} {reason}" for reason, count in self._left_out.most_common() if count
+            )
+            self.notes.append(f"{total:,} {'word' if total == 1 else 'words'} left out: {reasons}")
         maker = f"{parser}(passages={self.unit})"
         root = replace(self._nodes[0], text=title, name=title, span=(0, self._length))
         return ParsedDocument(
