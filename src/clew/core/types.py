@@ -203,7 +203,8 @@ class ParsedDocument:
     version and options (``pdf/1(passages=paragraph)``); together with the bytes it determines the key.
     ``notes`` are one-line remarks for the person who added the file ("page 3 has no text"). ``members`` are the files
     within this one that are to become documents of their own; they are no part of the document. ``fields`` are names
-    and values that the file gives of itself: author, date, tag; they are no part of the digest.
+    and values that the file gives of itself: author, date, tag. ``left_out`` is what stands in the file and not in
+    the text: why, the words, and how many times. Both are no part of the digest.
     """
 
     key: str
@@ -216,6 +217,7 @@ class ParsedDocument:
     notes: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,8 @@ class Document:
     folders: tuple[str, ...] = ()
     #: What its reader calls it, besides the tags that the file itself states.
     tags: tuple[str, ...] = ()
+    #: What stands in the file and is no text of the document: why, the words, how many times.
+    left_out: tuple[tuple[str, str, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return names, sizes, and the paths where the document was found."""

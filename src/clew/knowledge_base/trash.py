@@ -202,6 +202,7 @@ class Trash:
             "tags": list(tags),
             **{name: getattr(parsed, name) for name in _PLAIN_FIELDS},
             "fields": [list(pair) for pair in parsed.fields],
+            "left_out": [list(triple) for triple in parsed.left_out],
             "nodes": [_node_to_json(node) for node in parsed.nodes],
         }
         create_folder(folder)
@@ -303,4 +304,5 @@ def _document_from_json(content: dict[str, Any]) -> ParsedDocument:
         nodes,
         content["pages"],
         fields=tuple((name, value) for name, value in content["fields"]),
+        left_out=tuple((reason, text, times) for reason, text, times in content.get("left_out", ())),
     )

@@ -21,7 +21,8 @@ The tables are made by numbered migrations. A migration is never edited once rel
   pairs of a relation, ascending, as little-endian uint32; ``graph_statement.lines`` are the properties of the edges
   whose positions among the pairs of the relation are ``number`` * 1,024 and the next 1,023.
 * ``document.language`` is derived from the text; NULL in a base of an earlier clew until its documents are indexed.
-* ``document.fields`` are pairs of name and value, as JSON; NULL in a base of an earlier clew until it is read again.
+* ``document.fields`` are pairs of name and value, then triples of what was left out (why, the words, how many times),
+  as JSON; NULL in a base of an earlier clew until it is read again.
 * ``document.digest`` is a hash of the document's part of the canonical dump; ``stamp`` is a number of 63 bits made
   from the key, by which arrays recognise the document they were made from.
 * ``state`` counts in ``leftovers`` the removals whose derived data may still be there, and notes in ``scrub`` that

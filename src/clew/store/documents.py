@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from clew.core.errors import Damaged, NotFound, RemovedMeanwhile
 from clew.core.languages import detect_language
@@ -99,9 +99,10 @@ def read_entries(connection: sqlite3.Connection, first: int | None = None) -> li
             nodes,
             sorted_paths,
             language or "",
-            unpack_fields(stated),
+            tuple((name, value) for name, value, *times in unpack_fields(stated) if not times),
             tuple(sorted(folders.get(start, set()) - {""})),
             tuple(sorted({tag for path in sorted_paths for tag in tags.get(path, ())})) if tags else (),
+            tuple((reason, text, *times) for reason, text, *times in unpack_fields(stated) if times),
         )
         entries.append(DocumentEntry(document, start, start + nodes, stamp))
     return entries
@@ -143,14 +144,14 @@ def write_tags(connection: sqlite3.Connection, path: str, tags: Sequence[str]) -
         connection.execute("INSERT INTO setting VALUES (?, ?)", (_TAGS + path, packed))
 
 
-def pack_fields(fields: Iterable[tuple[str, str]]) -> str:
-    """Return fields in their stored form, JSON."""
-    return json.dumps([list(pair) for pair in fields], ensure_ascii=False)
+def pack_fields(parsed: ParsedDocument) -> str:
+    """Return the fields of a document, and what was left out of it, in their stored form, JSON."""
+    return json.dumps([*parsed.fields, *parsed.left_out], ensure_ascii=False)
 
 
-def unpack_fields(packed: str | None) -> tuple[tuple[str, str], ...]:
-    """Return the fields that :func:`pack_fields` packed."""
-    return tuple((name, value) for name, value in json.loads(packed)) if packed else ()
+def unpack_fields(packed: str | None) -> list[list[Any]]:
+    """Return what :func:`pack_fields` packed: pairs of name and value, then triples of reason, text and times."""
+    return json.loads(packed) if packed else []
 
 
 def find_first_row(connection: sqlite3.Connection, key: str) -> int:
@@ -456,7 +457,7 @@ def put_document(connection: sqlite3.Connection, parsed: ParsedDocument, locatio
     if not was_stored:
         insert_document(connection, parsed)
     else:
-        packed = pack_fields(parsed.fields)
+        packed = pack_fields(parsed)
         connection.execute(
             "UPDATE document SET fields = ? WHERE key = ? AND fields IS NOT ?", (packed, parsed.key, packed)
         )
@@ -557,7 +558,7 @@ def insert_document(connection: sqlite3.Connection, parsed: ParsedDocument) -> i
             len(parsed.text),
             hash_lines(dump_document(parsed)),
             detect_language(parsed.text),
-            pack_fields(parsed.fields),
+            pack_fields(parsed),
         ),
     )
     pieces = range(0, len(parsed.text), PIECE_LENGTH)

@@ -339,11 +339,11 @@ class Store:
             return documents.open_records(self.database, connection).text(first)
 
     def parsed_document(self, key: str) -> ParsedDocument:
-        """Return a document as it was stored, with its fields. Raises NotFound."""
+        """Return a document as it was stored, with its fields and what was left out. Raises NotFound."""
         with self.database.read_transaction() as connection:
             entry = documents.read_entry(connection, key)
             parsed = documents.read_parsed_document(documents.open_records(self.database, connection), entry)
-        return replace(parsed, fields=entry.document.fields)
+        return replace(parsed, fields=entry.document.fields, left_out=entry.document.left_out)
 
     # The whole base
 

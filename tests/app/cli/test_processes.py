@@ -103,7 +103,7 @@ def test_every_option_of_every_command_is_in_its_help() -> None:
         "ask": "--llm --recipe --documents --k --json --budget-calls --budget-tokens --budget-money --record "
         "--no-cache --kb",
         "search": "--recipe --retriever --documents --kb --json -k",
-        "show": "--page --table --kb --json",
+        "show": "--page --table --left-out --kb --json",
         "list": "--kb --json",
         "remove": "--clear-cache --kb --json",
         "info": "--digest --graphs --kb --json",

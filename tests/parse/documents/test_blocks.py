@@ -188,3 +188,8 @@ def test_words_that_are_left_out_are_counted_by_reason():
     )
     assert document.text == "The rent is 120 crowns."
     assert document.notes == ("6 words left out: 4 struck out, 2 hidden",)
+    assert document.left_out == (
+        ("struck out", "90 crowns", 1),
+        ("hidden", "ask us", 1),
+        ("struck out", "a year", 1),
+    )

@@ -351,6 +351,9 @@ def show(
         int | None,
         typer.Option(min=1, metavar="N", help="Show the document's Nth table.", show_default=False),
     ] = None,
+    left_out: Annotated[
+        bool, typer.Option("--left-out", help="Show what stands in the file and was left out, and why.")
+    ] = False,
     kb: Kb = None,
     as_json: Json = False,
 ) -> None:
@@ -362,13 +365,18 @@ def show(
 
     clew show report.pdf --table 2
 
+    clew show report.pdf --left-out        hidden or struck-out words, repeated headers
+
     clew show 3f0c2a...:17                 a node, by the id that search --json prints
     """
     from clew.knowledge_base.document_parts import find_table, nodes_on_page
 
-    if page is not None and table is not None:
-        raise UsageError("--page and --table together", "Give one of them")
+    if (page is not None) + (table is not None) + left_out > 1:
+        raise UsageError("two of --page, --table and --left-out", "Give one of them")
     with clew.open(kb) as base:
+        if left_out:
+            _print_left_out(base.store.document(what).left_out, as_json)
+            return
         if page is not None:
             nodes = nodes_on_page(base.tree(what), page)
         elif table is not None:
@@ -383,6 +391,17 @@ def show(
         _print_tree(nodes)
     else:
         _print_texts(nodes)
+
+
+def _print_left_out(left_out: Sequence[tuple[str, str, int]], as_json: bool) -> None:
+    if as_json:
+        keys = ("reason", "text", "times")
+        print_json({"left_out": [dict(zip(keys, each, strict=True)) for each in left_out]})
+        return
+    for reason, text, times in left_out:
+        print_line(f"{reason}{f', {times:,} times' if times > 1 else ''}: {text}")
+    if not left_out:
+        print_line("no words were left out")
 
 
 def _is_node_id(text: str) -> bool:

@@ -56,7 +56,7 @@ class DocumentBuilder:
     _page: int | None = None
     notes: list[str] = field(default_factory=list)
     fields: dict[tuple[str, str], None] = field(default_factory=dict)
-    _left_out: Counter[str] = field(default_factory=Counter)
+    _left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add_field(self, name: str, value: str) -> None:
         """Add what the file says of itself. A date that cannot be read, and an empty value, is left out."""
@@ -64,8 +64,8 @@ class DocumentBuilder:
             self.fields[name, text] = None
 
     def leave_out(self, reason: str, text: str) -> None:
-        """Count the words of a text that is not added, by the reason: a note says how many there are."""
-        self._left_out[reason] += len(text.split())
+        """Keep a text that is not added, with the reason: a note says how many words these are."""
+        self._left_out[reason, " ".join(text.split())] += 1
 
     def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
         """Start page ``number`` (from 1); ``label`` is the page number printed on it, where that differs."""
@@ -137,10 +137,11 @@ class DocumentBuilder:
         if len(title) > MAX_NAME:
             self.notes.append(f"its title has {len(title):,} characters; the first {MAX_NAME:,} are its name")
             title = title[:MAX_NAME]
-        if total := self._left_out.total():
-            reasons = ", ".join(
-                f"{count:,} {reason}" for reason, count in self._left_out.most_common() if count
-            )
+        words: Counter[str] = Counter()
+        for (reason, text), times in self._left_out.items():
+            words[reason] += len(text.split()) * times
+        if total := words.total():
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in words.most_common() if count)
             self.notes.append(f"{total:,} {'word' if total == 1 else 'words'} left out: {reasons}")
         maker = f"{parser}(passages={self.unit})"
         root = replace(self._nodes[0], text=title, name=title, span=(0, self._length))
@@ -154,6 +155,7 @@ class DocumentBuilder:
             pages,
             tuple(self.notes),
             fields=tuple(sorted(self.fields)),
+            left_out=tuple((reason, text, times) for (reason, text), times in self._left_out.items() if text),
         )
 
     def _append(self, text: str) -> tuple[int, int]:
