@@ -177,6 +177,38 @@ def test_a_table_has_the_sentence_or_the_scale_above_it(above, title) -> None:
     ]
 
 
+def test_paragraphs_that_are_numbered_below_a_lead_in_are_its_list() -> None:
+    lead = Paragraph("The keeper shall:")
+    marked = [
+        Paragraph(f"{mark} {text}")
+        for mark, text in (("(a)", "wind the clock;"), ("(b)", "sweep the stair."))
+    ]
+    passage = "The keeper shall:\n(a) wind the clock;\n(b) sweep the stair."
+    assert build(lead, *marked, Paragraph("He is paid monthly.")) == [passage, "He is paid monthly."]
+    # Roman and plain numbers go on, too; what does not go on in order is no item.
+    assert build(lead, Paragraph("i) one"), Paragraph("ii) two"), Paragraph("iii) three"))[0].count("\n") == 3
+    assert build(lead, *marked, Paragraph("(d) four"))[1:] == ["(d) four"]
+    assert build(Paragraph("The keeper is paid."), *marked)[1:] == [
+        "(a) wind the clock;",
+        "(b) sweep the stair.",
+    ]
+
+
+def test_what_a_colon_introduces_stays_with_it() -> None:
+    command = Paragraph("systemctl stop lamp.service")
+    assert build(Paragraph("Stop the lamp with:"), command) == [
+        "Stop the lamp with:\nsystemctl stop lamp.service"
+    ]
+    assert len(build(Paragraph("Stop the lamp with:"), Heading(2, "Oil"), command)) == 3
+    assert len(build(Paragraph("Stop the lamp with:"), Paragraph("x" * LIST_LENGTH))) == 2
+
+
+def test_the_last_sentence_of_a_long_paragraph_leads_into_a_list() -> None:
+    story = "The lamp was lit in 1871 and has burned each night since then. " * 9
+    first, second = build(Paragraph(f"{story}The keeper has:"), ListBlock((Item("a clock"), Item("a boat"))))
+    assert first == story.strip() and second == "The keeper has:\n- a clock\n- a boat"
+
+
 def test_words_that_are_left_out_are_counted_by_reason():
     blocks = [
         Paragraph("The rent is 120 crowns."),

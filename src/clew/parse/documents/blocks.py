@@ -125,7 +125,16 @@ class LeftOut:
 
 
 Block = Title | Field | Heading | Paragraph | ListBlock | Table | Caption | PageStart | Note | LeftOut
+_Listed = Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note | LeftOut
 _Final = Title | Field | Heading | Paragraph | Table | PageStart | Note | LeftOut
+
+#: The mark of a paragraph that is an item of a list, "(a)" or "2)", and the orders in which such marks go on.
+_MARK = re.compile(r"\(?([a-z]|[ivx]{1,5}|\d{1,2})\)\s+(?=\S)", re.IGNORECASE)
+_ORDERS = (
+    list("abcdefghijklmnopqrstuvwxyz"),
+    "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split(),
+    [str(number) for number in range(1, 100)],
+)
 
 _CAPTION = re.compile(r"^(?:table|tab\.|tabelle|tableau|tabla|tabella)\s+\w[\w.-]*\s*[:.–—-]|^table:\s", re.I)
 
@@ -171,7 +180,7 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
     builder = DocumentBuilder(source.unit)
     title = top_heading = ""
     nodes = characters = pages = 0
-    for block in _introduce_tables(_lists_as_passages(_attach_captions(blocks))):
+    for block in _introduce_tables(_lists_as_passages(_find_lists(_attach_captions(blocks)))):
         match block:
             case Title(text):
                 title = title or clean_name(text).strip()
@@ -213,9 +222,7 @@ def build_document(blocks: Iterable[Block], source: SourceFile) -> ParsedDocumen
     )
 
 
-def _attach_captions(
-    blocks: Iterable[Block],
-) -> Iterator[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note | LeftOut]:
+def _attach_captions(blocks: Iterable[Block]) -> Iterator[_Listed]:
     """Move each caption into its table: the one right below, else the one right above."""
     table: Table | None = None
     caption: Caption | None = None
@@ -262,23 +269,48 @@ def _table_and_caption(table: Table | None, caption: Caption | None) -> Iterator
         yield Paragraph(caption.text)
 
 
-def _lists_as_passages(
-    blocks: Iterable[Title | Field | Heading | Paragraph | ListBlock | Table | PageStart | Note | LeftOut],
-) -> Iterator[_Final]:
-    """Turn lists into paragraphs that begin with their lead-in, and divide paragraphs that are too long."""
+def _find_lists(blocks: Iterable[_Listed]) -> Iterator[_Listed]:
+    """Make a list of the paragraphs that are numbered in order, "(a)", "(b)" ..., below what introduces one."""
+    items: list[Item] = []
+    marks: list[str] = []
+    has_lead = False
+    for block in blocks:
+        if (
+            isinstance(block, Paragraph)
+            and has_lead
+            and (mark := _MARK.match(block.text))
+            and any(order[: len(marks) + 1] == [*marks, mark[1].casefold()] for order in _ORDERS)
+        ):
+            marks.append(mark[1].casefold())
+            items.append(Item(block.text[mark.end() :], marker=mark[0].strip()))
+            continue
+        if items:
+            yield ListBlock(tuple(items))
+            items, marks = [], []
+        has_lead = isinstance(block, Paragraph) and _ends_as_lead(block.text)
+        yield block
+    if items:
+        yield ListBlock(tuple(items))
+
+
+def _lists_as_passages(blocks: Iterable[_Listed]) -> Iterator[_Final]:
+    """Turn lists into paragraphs that begin with their lead-in, join what a colon introduces to it (a command below
+    "run:"), and divide paragraphs that are too long."""
     pending: Paragraph | None = None  # the last paragraph, in case a list follows
     for block in blocks:
         if isinstance(block, ListBlock):
-            lead = pending.text if pending and _is_lead(pending.text) else ""
-            if pending and not lead:
-                yield from _divide(pending)
+            before, lead = _split_lead(pending.text) if pending else ("", "")
+            if before:
+                yield from _divide(Paragraph(before))
             pending = None
             yield from _list_passages(lead, block.items)
             continue
-        if isinstance(block, Title | Field | Note):
+        if isinstance(block, Title | Field | Note | LeftOut):
             yield block
             continue
-        if pending:
+        if pending and isinstance(block, Paragraph) and _leads_into(pending.text, block.text):
+            block = Paragraph(f"{pending.text}\n{block.text}")
+        elif pending:
             yield from _divide(pending)
         pending = block if isinstance(block, Paragraph) else None
         if not pending:
@@ -298,13 +330,26 @@ def _introduce_tables(blocks: Iterable[_Final]) -> Iterator[_Final]:
             is_scale = len(above) < SCALE_LINE and read_scale(above) is not None
             sentence = above if is_scale else introducing_sentence(above)
             block = replace(block, introduction=block.introduction or sentence)
-        if not isinstance(block, Title | Note):
+        if not isinstance(block, Title | Note | LeftOut):
             above = block.text if isinstance(block, Heading | Paragraph) else ""
         yield block
 
 
-def _is_lead(text: str) -> bool:
-    return len(text) <= LEAD_LENGTH and text.rstrip().endswith((":", "：", "—"))
+def _ends_as_lead(text: str) -> bool:
+    return text.rstrip().endswith((":", "：", "—"))
+
+
+def _leads_into(text: str, below: str) -> bool:
+    return _ends_as_lead(text) and len(text) + len(below) <= LIST_LENGTH
+
+
+def _split_lead(text: str) -> tuple[str, str]:
+    """Return a paragraph before a list in two: what stands for itself, and what introduces the list. Of a long one
+    that is its last sentence."""
+    if not _ends_as_lead(text):
+        return text, ""
+    start = 0 if len(text) <= LEAD_LENGTH else sentence_spans(text)[-1][0]
+    return (text[:start], text[start:]) if len(text) - start <= LEAD_LENGTH else (text, "")
 
 
 def _list_passages(lead: str, items: Sequence[Item]) -> Iterator[Paragraph]:
