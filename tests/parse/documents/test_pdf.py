@@ -107,7 +107,7 @@ def test_the_number_beside_a_running_title_is_the_label():
     assert [node.name for node in document.nodes if node.kind == "page"] == ["113", "114", "115"]
 
 
-def test_running_headers_footers_and_page_numbers_are_dropped_and_the_number_is_the_label():
+def test_running_headers_are_kept_once_and_the_number_of_the_page_is_its_label():
     def page(number):
         def draw(canvas):
             lines(canvas, ["Report of the Ferry Company"], 60, HEIGHT - 40, 8)
@@ -117,11 +117,15 @@ def test_running_headers_footers_and_page_numbers_are_dropped_and_the_number_is_
         return draw
 
     document = read(draw_report(*(page(number) for number in range(1, 6))))
-    assert texts(document, PASSAGE) == [f"On page {n}: {PROSE}" for n in range(1, 6)]
+    header, *passages = texts(document, PASSAGE)
+    assert header == "Report of the Ferry Company"
+    assert passages == [f"On page {n}: {PROSE}" for n in range(1, 6)]
+    assert document.left_out[0] == ("headers and footers", "11", 1)
+    assert ("headers and footers", header, 4) in document.left_out
     assert [node.name for node in document.nodes if node.kind == "page"] == ["11", "12", "13", "14", "15"]
 
 
-def test_a_footer_that_follows_the_text_of_short_pages_is_dropped_and_a_total_is_not():
+def test_a_footer_that_follows_the_text_of_short_pages_is_kept_once_and_a_total_always():
     def page(number):
         def draw(canvas):
             draw_paragraph(canvas, f"On page {number}: {PROSE}", 60, 700, 400)
@@ -135,7 +139,7 @@ def test_a_footer_that_follows_the_text_of_short_pages_is_dropped_and_a_total_is
 
     document = read(draw_report(*(page(number) for number in range(1, 7))))
     passages = texts(document, PASSAGE)
-    assert not any("Ferry Company" in passage for passage in passages)
+    assert [passage for passage in passages if "Ferry Company" in passage] == ["Report of the Ferry Company"]
     assert sum("The fares came to" in passage for passage in passages) == 6
     names = [node.name for node in document.nodes if node.kind == "page"]
     assert names == ["11", "12", "13", "", "15", "16"]

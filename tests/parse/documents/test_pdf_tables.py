@@ -621,11 +621,11 @@ def test_a_table_that_is_turned_on_its_page_is_read_upright(rotation, quarters):
     sheet.canvas.rotate(90 * quarters)
     sheet.canvas.translate(-306, -396)
     sheet.y = 560
-    sheet.line("Sign", (200, "Mean"), (300, "Most"))
+    sheet.line("Sign", (290, "Mean"), (390, "Most"), at=150)
     for label, values in {"one": ("4.3", "6.1"), "two": ("5.6", "7.2"), "three": ("8.6", "9.2")}.items():
-        sheet.line(label, (200, values[0]), (300, values[1]))
+        sheet.line(label, (290, values[0]), (390, values[1]), at=150)
     for _ in range(6):
-        sheet.line("A sentence that says what the table above it is about, and more.", step=16)
+        sheet.line("A sentence that says what the table above it is about, and more.", at=150, step=16)
     table = table_of(sheet.read())
     assert table.header == ("Sign", "Mean", "Most")
     assert [row[1:] for row in table.rows] == [("4.3", "6.1"), ("5.6", "7.2"), ("8.6", "9.2")]

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median, median_low
 
 from clew.core.types import Box, union_box
-from clew.parse.documents.pdf.words import BOLD, ITALIC, Page, Word
+from clew.parse.documents.pdf.words import BOLD, ITALIC, Page, Word, is_right_to_left
 
 #: A gap of more than this many times the font size separates two cells.
 CELL_GAP = 0.9
@@ -27,8 +27,8 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The words with a space between them."""
-        return " ".join(word.text for word in self.words)
+        """The words with a space between them, as they are read: in a line from right to left, the last one first."""
+        return " ".join(word.text for word in _sort_as_read(self.words))
 
     @property
     def x0(self) -> float:
@@ -75,6 +75,18 @@ class Line:
         return [Line(self.page, tuple(part)) for part in _split(self.words, CELL_GAP)]
 
 
+def _sort_as_read(words: Sequence[Word]) -> Sequence[Word]:
+    """Return words, left to right, in the order in which they are read: a run against the line's direction is turned
+    round. Numbers run with the letters around them, but for a line from right to left, where they are such a run."""
+    text = " ".join(word.text for word in words)
+    if text.isascii() or not any(is_right_to_left(word.text) for word in words):
+        return words
+    is_turned = is_right_to_left(text)
+    runs = [list(run) for _, run in groupby(words, key=lambda word: is_right_to_left(word.text))]
+    runs = [run[::-1] if is_right_to_left(run[0].text) else run for run in runs]
+    return [word for run in (runs[::-1] if is_turned else runs) for word in run]
+
+
 def words_box(page: int, words: Sequence[Word]) -> Box:
     """Return the rectangle around words on one baseline, left to right."""
     size = median(word.size for word in words)
@@ -97,12 +109,17 @@ def bounding_box(lines: Sequence[Line]) -> Box:
 
 @dataclass(slots=True)
 class PageLines:
-    """A page as lines in reading order, without ``margin_lines``; ``label`` is the page number printed on it."""
+    """A page as lines in reading order, without ``margin_lines``; ``label`` is the page number printed on it.
+
+    ``kept`` are texts of the margin that stand nowhere before it; ``repeated`` all others.
+    """
 
     page: Page
     lines: list[Line]
     label: str = ""
     margin_lines: list[Line] = field(default_factory=list)
+    kept: list[tuple[str, Line]] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
 
 
 def group_by_baseline(page: Page) -> list[Line]:
@@ -171,13 +188,16 @@ def _split_at_gutter(line: Line, gutter: float) -> list[Line] | None:
     return [Line(line.page, tuple(part)) for part in (left, right) if part]
 
 
+#: Lines of narrow columns have so many words or more, on average; most cells have fewer.
+_LINE_WORDS = 4
+
+
 def _find_gutter(page: Page, lines: Sequence[Line]) -> float | None:
     """Return the position of the gutter on a page of prose in two columns, None on another page.
 
-    It is where, in the middle of the page, most lines have prose on both sides: long parts with few numbers.
+    It is where, in the middle of the page, most lines have prose on both sides: long parts with few numbers. Of few
+    such lines, the sentences of both sides have to go on from line to line; those of a table go on across it.
     """
-    if len(lines) < 12:
-        return None
     edges = [word.x0 for line in lines for word in line.words if 0.3 < word.x0 / page.width < 0.7]
     best: tuple[int, float] | None = None
     for edge, _ in Counter(round(edge) for edge in edges).most_common(6):
@@ -185,9 +205,26 @@ def _find_gutter(page: Page, lines: Sequence[Line]) -> float | None:
         split = [parts for line in lines if (parts := _split_at_gutter(line, gutter)) is not None]
         prose = [[_is_prose(part, page.width) for part in parts] for parts in split if len(parts) == 2]
         sides = min(sum(left for left, _ in prose), sum(right for _, right in prose))
-        if sides >= 6 and len(split) >= 0.65 * len(lines):
+        is_sure = sides >= 6 and len(lines) >= 12
+        both = [parts for parts in split if len(parts) == 2]
+        if (is_sure or _go_on(both)) and len(split) >= 0.65 * len(lines):
             best = max(best, (sides, gutter)) if best else (sides, gutter)
     return best[1] if best else None
+
+
+def _go_on(lines: Sequence[Sequence[Line]]) -> bool:
+    """Return whether the sentences of lines in two parts go on from line to line, first in the left parts."""
+    parts = [left for left, _ in lines] + [right for _, right in lines]
+    if any(
+        sum(len(part.words) for part in column) < _LINE_WORDS * len(lines)
+        for column in zip(*lines, strict=True)
+    ):
+        return False
+    ends = [(before.text, line.text[:1]) for before, line in pairwise(parts)]
+    goes_on = sum(
+        not before.endswith((".", ":", "?", "!", ";")) and first.islower() for before, first in ends
+    )
+    return goes_on > 2 and goes_on > 0.55 * len(ends)
 
 
 def _is_prose(part: Line, width: float) -> bool:
@@ -239,9 +276,39 @@ def _without_line_numbers(page: Page) -> Page:
     return replace(page, words=tuple(word for place, word in enumerate(page.words) if place not in numbers))
 
 
+#: A letter that begins a paragraph over several lines is so many times as large as these at least.
+_DROP_CAP = 1.8
+
+
+def _join_drop_caps(page: Page) -> Page:
+    """Return a page whose letters over several lines belong to the word that they begin, on the first of these lines.
+
+    "A" and "I" may be words of their own: there the rest of the word tells, where it stands elsewhere on the page.
+    """
+    words = list(page.words)
+    for cap in [word for word in words if len(word.text) == 1 and word.text.isupper()]:
+        beside = [
+            word
+            for word in words
+            if cap.size >= _DROP_CAP * word.size
+            and cap.y - cap.size < word.y - 0.4 * word.size
+            and word.y <= cap.y + 0.1 * cap.size
+            and -1 < word.x0 - cap.x1 < word.size
+        ]
+        if len({round(word.y) for word in beside}) < 2:
+            continue
+        first = min(beside, key=lambda word: (word.y, word.x0))
+        is_word = cap.text in "AI" and any(word.text == first.text for word in words if word is not first)
+        joined = replace(first, text=f"{cap.text}{' ' * is_word}{first.text}", x0=cap.x0)
+        words = [joined if word is first else word for word in words if word is not cap]
+    return replace(page, words=tuple(words)) if len(words) < len(page.words) else page
+
+
 def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
     """Return the lines of every page in reading order, without their numbers, running headers and footers apart."""
-    raw_pages = [(page, group_by_baseline(page)) for page in map(_without_line_numbers, pages)]
+    raw_pages = [
+        (page, group_by_baseline(_join_drop_caps(page))) for page in map(_without_line_numbers, pages)
+    ]
     running, counting = _running_shapes(raw_pages), _counting_shapes(raw_pages)
     page_lines = []
     for page, lines in raw_pages:
@@ -253,7 +320,29 @@ def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
         ordered = sort_by_reading_order(page, lines[above:end])
         page_lines.append(PageLines(page, ordered, labels[-1] if labels else "", margin))
     _add_missing_labels(page_lines)
+    _keep_running_lines(page_lines)
     return page_lines
+
+
+def _keep_running_lines(pages: Sequence[PageLines]) -> None:
+    """Keep each running header and footer once, without the number of its page, unless it stands in the text, too."""
+    known = {_shape(line.text) for page in pages for line in page.lines}
+    for page_lines in pages:
+        for line in page_lines.margin_lines:
+            text = _strip_page_number(line.text, page_lines)
+            if any(map(str.isalpha, text)) and _shape(text) not in known and not _page_number(text):
+                known.add(_shape(text))
+                page_lines.kept.append((text, line))
+                page_lines.repeated.append(line.text.replace(text, "", 1))
+            else:
+                page_lines.repeated.append(line.text)
+
+
+def _strip_page_number(text: str, page_lines: PageLines) -> str:
+    """Return a running line without the number of its page at an end, "Page 3 of 9"."""
+    number = "|".join(map(re.escape, {page_lines.label, str(page_lines.page.number)} - {""}))
+    parts = rf"(?:page\s+)?(?:{number})(?:\s+(?:of|/)\s*\d+)?"
+    return re.sub(rf"^{parts}\b[\W_]*|(?<=\D)[\W_]*\b{parts}$", "", text, flags=re.IGNORECASE).strip()
 
 
 def _add_missing_labels(pages: Sequence[PageLines]) -> None:
@@ -313,7 +402,18 @@ def _stands_apart(lines: Sequence[Line]) -> bool:
 
 
 def _running_shapes(pages: Sequence[tuple[Page, list[Line]]]) -> set[str]:
-    """Return the shapes of lines that stand in the margins of at least three pages, and of a tenth of all."""
+    """Return the shapes of lines that stand in the margins of at least three pages, and of a tenth of all; of two
+    pages, those in one part that are the same and stand at the same height."""
+    if len(pages) == 2:
+        on_both = [
+            {
+                (line.text, round(line.y))
+                for line in lines
+                if _in_margin(line, page) and len(line.split_cells()) == 1
+            }
+            for page, lines in pages
+        ]
+        return {_shape(text) for text, _ in on_both[0] & on_both[1]}
     counts: Counter[str] = Counter()
     for page, lines in pages:
         margin = [line for line in (*lines[:3], *lines[-3:]) if _in_margin(line, page)]

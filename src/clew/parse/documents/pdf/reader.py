@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import partial
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 import pypdfium2 as pdfium
@@ -24,6 +25,7 @@ from clew.parse.documents.builder import DocumentBuilder, PassageUnit
 from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.limits import extend_memory_limit, extend_processor_limit
 from clew.parse.documents.pdf import MEDIA_TYPE, PARSER
+from clew.parse.documents.pdf.annotations import add_annotations
 from clew.parse.documents.pdf.cells import split_line
 from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, label_levels, read_grid
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
@@ -76,13 +78,15 @@ class Headings:
     """The headings of one document: its body size, the level of each style, and the levels in its outline.
 
     ``min_depths`` is the least depth of numbering among the headings of a style ("4" has depth 0, "4.2" 1).
-    ``outline`` has levels by page and normalized text.
+    ``outline`` has levels by page and normalized text. ``words`` are those of the whole document, in lower case: they
+    tell whether a hyphen at a line's end divides a word.
     """
 
     body: float
     levels: Mapping[HeadingStyle, int]
     min_depths: Mapping[HeadingStyle, int]
     outline: Mapping[tuple[int, str], int]
+    words: Set[str] = frozenset()
 
     @classmethod
     def from_pages(cls, pages: Sequence[PageLines], outline: Mapping[tuple[int, str], int]) -> Headings:
@@ -101,7 +105,13 @@ class Headings:
                 min_depths[style] = min(depth, min_depths.get(style, depth))
         ranked = sorted(styles, key=lambda style: (-style.size, -style.emphasis, not style.capitals))
         levels = {style: min(number + 1, _MAX_LEVEL) for number, style in enumerate(ranked)}
-        return cls(body, levels, min_depths, outline)
+        words = {
+            word.text.strip(_AROUND_WORDS).casefold()
+            for page in pages
+            for line in page.lines
+            for word in line.words
+        }
+        return cls(body, levels, min_depths, outline, words)
 
     def level_of(self, lines: Sequence[Line]) -> int | None:
         """Return the level of a paragraph as a heading, None if it is no heading."""
@@ -163,19 +173,26 @@ def _round_size(size: float) -> float:
 
 _BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
+#: What stands around a word in a sentence.
+_AROUND_WORDS = "()[]{}.,;:!?\"'“”‘’"
+#: A line of no more words may be a label.
+_LABEL_WORDS = 5
+#: The mark that a footnote begins with.
+_NOTE_MARK = re.compile(r"[\d*†‡§¹²³⁰-⁹]{1,3}[.)]?\s")
 #: A caption has at most so many lines above its table.
 MAX_CAPTION_LINES = 4
 
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, a heading (with its level) or a table, and its lines.
+    """A paragraph, a heading (with its level) or a table, and its lines; ``words`` are the document's.
 
     Of a table that is ruled, it has the grid, and where the label of each row begins.
     """
 
     lines: list[Line]
     level: int | None = None
+    words: Set[str] = frozenset()
     table: Table | None = None
     grid: Grid | None = None
     label_starts: list[float | None] = field(default_factory=list)
@@ -185,8 +202,12 @@ class Block:
         """The text of the lines; a word divided at a line's end is joined."""
         joined = ""
         for line in self.lines:
-            is_divided = _HYPHEN.search(joined) and line.text[:1].islower()
-            joined = _HYPHEN.sub("", joined) + line.text if is_divided else f"{joined} {line.text}"
+            if not (_HYPHEN.search(joined) and line.text[:1].isalpha()):
+                joined = f"{joined} {line.text}"
+            elif line.text[:1].isupper() or _keeps_hyphen(joined.split()[-1], line.words[0].text, self.words):
+                joined += line.text
+            else:
+                joined = _HYPHEN.sub("", joined) + line.text
         return joined.strip()
 
     @property
@@ -196,18 +217,32 @@ class Block:
         return tuple(bounding_box([line for line in self.lines if line.page == page]) for page in pages)
 
 
+def _keeps_hyphen(head: str, tail: str, words: Set[str]) -> bool:
+    """Return whether a word at a line's end, with its hyphen, and the rest of it are written with a hyphen: as the
+    document writes them elsewhere, else where both are words of their own there, or the word has another hyphen."""
+    head, tail = (text.strip(_AROUND_WORDS).casefold() for text in (head, tail))
+    first = head.rstrip("-\u2010")
+    if first + tail in words or f"{first}-{tail}" in words:
+        return first + tail not in words
+    return "-" in first or (first in words and tail in words)
+
+
 def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
     """Add the headings, paragraphs and tables of all pages to ``builder``, in reading order."""
     blocks_of_pages = []
     for number, page_lines in enumerate(pages, 1):
         blocks_of_pages.append(_page_blocks(page_lines, headings))
         report_pages(round(_WORDS_SHARE * len(pages) + (1 - _WORDS_SHARE) * number), len(pages))
-    _join_tables(blocks_of_pages)
+    _join_tables(blocks_of_pages, builder)
     _join_paragraphs(blocks_of_pages)
     for page_lines, blocks in zip(pages, blocks_of_pages, strict=True):
         page = page_lines.page
         box = Box(page.number, 0, 0, round(page.width, 1), round(page.height, 1))
         builder.add_page(page.number, page_lines.label, box)
+        for text, line in page_lines.kept:
+            builder.add_paragraph(text, [line.box])
+        for text in page_lines.repeated:
+            builder.leave_out("headers and footers", text)
         for block in blocks:
             if block.table is not None:
                 builder.add_table(_doubt_headers(_place_labels(block.table, block.label_starts)))
@@ -281,7 +316,7 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
 
 
 def _paragraphs(lines: Sequence[Line], headings: Headings) -> list[Block]:
-    return [Block(group, headings.level_of(group)) for group in _group_paragraphs(lines)]
+    return [Block(group, headings.level_of(group), headings.words) for group in _group_paragraphs(lines)]
 
 
 def _group_paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -378,14 +413,16 @@ def _statement(blocks: Sequence[Block]) -> str:
     return ""
 
 
-def _join_tables(pages: list[list[Block]]) -> None:
+def _join_tables(pages: list[list[Block]], builder: DocumentBuilder) -> None:
     """Join tables that run over pages: the last of a page with the first of the next, if their columns are alike."""
     last: Block | None = None
     for blocks in pages:
         first = blocks[0] if blocks else None
         if last is not None and first is not None and last.table is not None and first.table is not None:
-            joined = _join_two_tables(last.table, _with_header_as_row(last, first, first.table))
+            table = _with_header_as_row(last, first, first.table)
+            joined = _join_two_tables(last.table, table)
             if joined is not None:
+                builder.leave_out("repeated names of columns", " ".join(table.header))
                 last.table = joined
                 added = len(joined.rows) - len(last.label_starts) - len(first.label_starts)
                 last.label_starts += [None] * added + first.label_starts[max(-added, 0) :]
@@ -444,12 +481,33 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
     before: Block | None = None
     for blocks in pages:
         first = blocks[0] if blocks else None
-        is_prose = first and first.table is None and first.level is None
-        if is_prose and before and first and _continues_sentence(before.lines[-1], first.lines[0]):
+        if before and first and _is_prose(first) and _goes_on_overleaf(before, first):
             before.lines += first.lines
             blocks.pop(0)
-        last = blocks[-1] if blocks else None
-        before = last if last and last.table is None and last.level is None else None
+        prose = [block for block in blocks if _is_prose(block)]
+        size = max((block.lines[-1].size for block in prose), default=0.0)
+        above_notes = dropwhile(partial(_is_footnote, size), reversed(blocks))
+        before = next(above_notes, None)
+        before = before if before and _is_prose(before) else None
+
+
+def _is_prose(block: Block) -> bool:
+    return block.table is None and block.level is None
+
+
+def _is_footnote(size: float, block: Block) -> bool:
+    """Return whether a block begins with the mark of a note, in smaller letters than the text of its page."""
+    return _is_prose(block) and block.lines[0].size < 0.93 * size and _NOTE_MARK.match(block.text) is not None
+
+
+def _goes_on_overleaf(before: Block, first: Block) -> bool:
+    """Return whether a paragraph goes on on the next page, where a name may come first: it breaks off behind a small
+    word, and is no short label."""
+    last, line = before.lines[-1], first.lines[0]
+    is_alike = abs(last.size - line.size) < 0.6 and last.emphasis == line.emphasis
+    breaks_off = len(before.text.split()) > _LABEL_WORDS and last.words[-1].text.islower()
+    is_open = is_alike and breaks_off and last.text[-1:].isalpha() and not _BULLET.match(line.text)
+    return is_open or _continues_sentence(last, line)
 
 
 #: A file with more pages is refused rather than read for an hour.
@@ -463,6 +521,8 @@ _WORDS_SHARE = 0.4
 #: A page with fewer words is read from its picture, if one covers so large a share of it.
 _MIN_WORDS = 10
 _PAGE_IMAGE_SHARE = 0.6
+#: A picture of text covers this share of a page at least; so many pages are looked at.
+_PICTURE_SHARE, _SAMPLED = 0.05, 20
 #: Further entries of the outline are ignored.
 MAX_OUTLINE_ENTRIES = 5_000
 _DAMAGED = "it is not a whole PDF (truncated or damaged)"
@@ -477,6 +537,7 @@ def parse(data: bytes, *, unit: PassageUnit = "paragraph", name: str = "") -> Pa
     """Parse a PDF; ``name`` is its title where it has none. Raises UnreadableFile."""
     try:
         document = pdfium.PdfDocument(data)
+        document.init_forms()
     except pdfium.PdfiumError as error:
         problem = _PROBLEMS.get(getattr(error, "err_code", None), _DAMAGED)
         hint = "Save it without a password" if "password" in problem else ""
@@ -503,12 +564,7 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
     turns = _recognise_pages(document, pages) if can_recognise() else {}
     without_text = [page.number for page in pages if not page.words]
     if len(without_text) == count:
-        raise UnreadableFile(
-            f"no text on any of its {count} pages; it looks scanned",
-            ""
-            if can_recognise()
-            else f"{describe_recognition()}, or run it through text recognition (OCR) first",
-        )
+        raise _explain_no_text(document, pages)
     if without_text:
         hint = "" if can_recognise() else f". {describe_recognition()}"
         builder.notes.append(f"no text on {_name_pages(without_text)}{hint}")
@@ -523,6 +579,20 @@ def _build_document(document: Any, data: bytes, unit: PassageUnit, name: str) ->
     )
     turned = {page.number: PageTurn.from_page(page) for page in pages if page.quarters}
     return show_boxes(parsed, turns | turned)
+
+
+def _explain_no_text(document: Any, pages: Sequence[Page]) -> UnreadableFile:
+    """Return why there is no text on any page: it is hidden, the pages are pictures, or there is none."""
+    problem = f"no text on any of its {len(pages)} pages"
+    hidden = sum(len(text.split()) for page in pages for _, text in page.left_out)
+    if hidden:
+        return UnreadableFile(f"{problem} that can be seen ({hidden:,} hidden or turned words)")
+    if not any(
+        _has_page_image(document[index], _PICTURE_SHARE) for index in range(min(len(pages), _SAMPLED))
+    ):
+        return UnreadableFile(f"{problem}, and no picture of one")
+    recognition = f"{describe_recognition()}, or run it through text recognition (OCR) first"
+    return UnreadableFile(f"{problem}; it looks scanned", "" if can_recognise() else recognition)
 
 
 def _name_pages(numbers: Sequence[int]) -> str:
@@ -543,6 +613,9 @@ def _add_pages(
         mean = sum(confidences) / max(len(confidences), 1)
         numbers = [page.number for page in recognised]
         builder.notes.append(f"{_name_pages(numbers)} read from a picture, confidence {mean:.2f}")
+    for page in pages:
+        for reason, text in page.left_out:
+            builder.leave_out(reason, text)
     page_lines = extract_lines(pages)
     add_pages(page_lines, Headings.from_pages(page_lines, outline), builder)
 
@@ -603,12 +676,12 @@ def _recognise_pages(document: Any, pages: list[Page]) -> dict[int, PageTurn]:
     return turns
 
 
-def _has_page_image(page: Any) -> bool:
-    """Return whether a picture covers most of a page: then its few words are a stamp or a page number."""
+def _has_page_image(page: Any, share: float = _PAGE_IMAGE_SHARE) -> bool:
+    """Return whether a picture covers a share of a page; of most of it, its few words are a stamp or a number."""
     width, height = page.get_size()
     for item in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=2):
         left, bottom, right, top = item.get_bounds()
-        if (right - left) * (top - bottom) > _PAGE_IMAGE_SHARE * width * height:
+        if (right - left) * (top - bottom) > share * width * height:
             return True
     return False
 
@@ -628,7 +701,7 @@ def _read_page(document: Any, index: int, builder: DocumentBuilder) -> Page:
         if not max(page.get_size()) <= _LARGEST_PAGE:
             builder.notes.append(f"page {index + 1} is damaged")
             return Page(index + 1, 612.0, 792.0, (), ())
-        return read_page(page, index + 1)
+        return add_annotations(read_page(page, index + 1), page)
     finally:
         page.close()
 

@@ -343,7 +343,9 @@ def _count_header_lines(rows: Sequence[Row], columns: Sequence[Edges]) -> int:
             for n, row in enumerate(rows)
             if row.is_tabular
             and (
-                (row.numeric_cells and not row.is_heading_like) or any(_DAY.match(c.text) for c in row.cells)
+                (row.numeric_cells and not row.is_heading_like)
+                or any(_DAY.match(c.text) for c in row.cells)
+                or row.cells[0].text.endswith(":")  # the label of a field of a form
             )
         ),
         len(rows),

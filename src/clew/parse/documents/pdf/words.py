@@ -9,14 +9,18 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pypdfium2.raw as raw
 
 from clew.parse.documents.blocks import superscript
+from clew.parse.documents.pdf.visibility import Visibility
 
 #: A rectangle or line: x0, top, x1, bottom.
 Rule = tuple[float, float, float, float]
@@ -30,6 +34,12 @@ _FIXED = re.compile(
     r"|\bpcr|txtt|lmtt|fixed",
     re.IGNORECASE,
 )
+#: Why words of a page are left out.
+HIDDEN, TURNED, WATERMARK = "hidden", "turned", "watermark"
+#: Slanted words in letters of more points are a watermark or a stamp.
+_LARGE = 24.0
+#: Letters are slanted from this share of a quarter turn on.
+_SLANT = 0.1
 #: Flags for the emphasis of a word; they add up.
 ITALIC, BOLD = 1, 2
 #: The flag of a font of a file (PDF 32000-1, table 123) whose characters are all of one width.
@@ -64,6 +74,7 @@ class Page:
 
     ``quarters``: a page whose text runs up or down, such as a table across it, is turned by so many quarters
     counter-clockwise for its text to be upright; size, words and rules are those of the page so turned.
+    ``left_out`` are the words that are no text of it, with the reason.
     """
 
     number: int
@@ -72,6 +83,7 @@ class Page:
     words: tuple[Word, ...]
     rules: tuple[Rule, ...]
     quarters: int = 0
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +141,31 @@ def bounding_rule(a: tuple[float, float], b: tuple[float, float]) -> Rule:
 
 
 def read_page(page: Any, number: int) -> Page:
-    """Return the words and the ruling lines of a pypdfium2 page, upright; text that runs otherwise is left out."""
+    """Return the words and the ruling lines of a pypdfium2 page, upright; text that runs otherwise, or that nobody
+    sees, is left out."""
+    words: list[Word] = []
+    left_out: list[tuple[str, str]] = []
     width, height = page.get_size()
     textpage = page.get_textpage()
     try:
         quarters = _quarters_to_upright(textpage, page.get_rotation())
         view = PageView.from_page(page).turn(quarters, width, height)
-        words = tuple(_read_words(textpage, view, quarters, page.get_rotation()))
+        if quarters % 2:
+            width, height = height, width
+        seen = Visibility.from_page(page)
+        for word, reason in _read_words(textpage, view, quarters, page.get_rotation(), seen):
+            is_off = word.x1 < 0 or word.x0 > width or word.y < 0 or word.y - word.size > height
+            if reason or is_off:
+                left_out.append((reason or HIDDEN, word.text))
+            else:
+                words.append(word)
     finally:
         textpage.close()
-    if quarters % 2:
-        width, height = height, width
-    return Page(number, width, height, words, tuple(_read_rules(page, view)), quarters)
+    rules = tuple(_read_rules(page, view))
+    phrases = tuple(
+        (reason, " ".join(text for _, text in group)) for reason, group in groupby(left_out, itemgetter(0))
+    )
+    return Page(number, width, height, tuple(words), rules, quarters, phrases)
 
 
 #: The direction of text is that of one in so many characters; most of at least so many have to agree on a page's.
@@ -167,30 +192,42 @@ def _direction(handle: Any, index: int, rotation: int) -> int:
     return (round(angle / (math.pi / 2)) + rotation // 90) % 4
 
 
-def _read_words(textpage: Any, view: PageView, quarters: int, rotation: int) -> list[Word]:
+def _is_slanted(handle: Any, index: int) -> bool:
+    """Return whether a character stands on a line that is neither level nor upright."""
+    quarters = raw.FPDFText_GetCharAngle(handle, index) / (math.pi / 2)
+    return bool(abs(quarters - round(quarters)) > _SLANT)
+
+
+def _read_words(
+    textpage: Any, view: PageView, quarters: int, rotation: int, seen: Visibility
+) -> Iterator[tuple[Word, str]]:
+    """Yield the words of a page, each with the reason why it is left out, "" for what is read."""
     handle = textpage.raw
     count = min(raw.FPDFText_CountChars(handle), MAX_CHARACTERS)
     if count <= 0:
-        return []
+        return
     buffer = (ctypes.c_ushort * (count + 1))()
     raw.FPDFText_GetText(handle, 0, count, buffer)
     # UTF-16 code units, so that positions stay those of pdfium's characters.
     text = "".join(map(chr, buffer[:count]))
     box = [ctypes.c_double() for _ in range(4)]
     x, y = ctypes.c_double(), ctypes.c_double()
-    references = [ctypes.byref(value) for value in box]
-    words: list[Word] = []
+    edges = [ctypes.byref(value) for value in box]
     emphasis, is_fixed, scale, last_end, last_size = 0, False, 1.0, -1, 0.0
     for match in _WORD.finditer(text):
         first, last = match.start(), match.end() - 1
-        if not raw.FPDFText_GetCharBox(handle, first, *references):
+        if not raw.FPDFText_GetCharBox(handle, first, *edges):
             continue
         # pdfium gives left, right, bottom, top.
-        x0 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[0]
-        raw.FPDFText_GetCharBox(handle, last, *references)
-        x1 = view.map_box(box[0].value, box[2].value, box[1].value, box[3].value)[2]
+        begin = (box[0].value, box[2].value, box[1].value, box[3].value)
+        raw.FPDFText_GetCharBox(handle, last, *edges)
+        end = (box[0].value, box[2].value, box[1].value, box[3].value)
+        x0, x1 = view.map_box(*begin)[0], view.map_box(*end)[2]
+        if is_from_right := x1 <= x0 and is_right_to_left(match.group()):
+            x0, x1 = view.map_box(*end)[0], view.map_box(*begin)[2]
         raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
-        font_size = raw.FPDFText_GetFontSize(handle, first)
+        # A size below 0 is that of letters which the matrix of the text turns back.
+        font_size = abs(raw.FPDFText_GetFontSize(handle, first))
         if first != last_end + 2 or "\n" in text[last_end + 1 : first] or font_size != last_size:
             # The sign before a number may be of a font of symbols.
             sign = len(match.group()) > 1 and match.group()[0] in "−–-"
@@ -198,17 +235,37 @@ def _read_words(textpage: Any, view: PageView, quarters: int, rotation: int) -> 
             scale = _scale(handle, first)
         last_end, last_size = last, font_size
         size = font_size * scale
+        reason = ""
         if quarters and _direction(handle, first, rotation) != quarters:
-            continue  # the running header of a page that a table is turned on
-        if x1 <= x0 and len(match.group()) > 1:
-            continue  # rotated or mirrored: an axis label, a stamp
+            reason = TURNED  # the running header of a page that a table is turned on
+        elif x1 <= x0 and len(match.group()) > 1:
+            reason = TURNED  # or mirrored: an axis label, a stamp
+        elif size > _LARGE and _is_slanted(handle, first):
+            reason = WATERMARK
+        elif seen.hides_word(textpage, first, _union(begin, end), size):
+            reason = HIDDEN
         written = match.group()
-        if len(written) > 1 and (digits := _LAST_DIGITS.search(written)):
+        if len(written) > 1 and not is_from_right and (digits := _LAST_DIGITS.search(written)):
             written = _raise_digits(handle, written, digits, first, size)
         if clean := _clean_text(written):
             baseline = view.map_point(x.value, y.value)[1]
-            words.append(Word(clean, x0, max(x1, x0), baseline, size, emphasis, is_fixed=is_fixed))
-    return words
+            yield Word(clean, x0, max(x1, x0), baseline, size, emphasis, is_fixed=is_fixed), reason
+
+
+def _union(a: Rule, b: Rule) -> Rule:
+    return min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])
+
+
+#: Letters of scripts that run from right to left: Hebrew, Arabic, Syriac, Thaana and others.
+_FROM_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
+
+def is_right_to_left(text: str) -> bool:
+    """Return whether most letters of a text run from right to left."""
+    if text.isascii() or not _FROM_RIGHT.search(text):
+        return False
+    kinds = Counter(unicodedata.bidirectional(character) for character in text)
+    return kinds["R"] + kinds["AL"] > kinds["L"]
 
 
 #: Digits at the end of a word, which may be a power or the mark of a note; those in brackets are told apart as it is.
