@@ -68,6 +68,22 @@ def test_count_terms_counts_hashed_terms() -> None:
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("  Padded.  Text goes on. lower  ", ["Padded.", "Text goes on. lower"]),
         ("", []),
+        # The number of an item begins its sentence, and does not end the one before it.
+        ("1. Pay 5 marks.\n2. Leave by noon.", ["1. Pay 5 marks.", "2. Leave by noon."]),
+        (
+            "Pay 5 marks a day\n2. leave by noon\n3. Sweep.",
+            ["Pay 5 marks a day", "2. leave by noon", "3. Sweep."],
+        ),
+        ("Rules:\n  a) pay; and\n  b) go.\n  (c) Stay", ["Rules:", "a) pay; and", "b) go.", "(c) Stay"]),
+        (
+            "It costs 7\niv. It sails. At 9.\n2.1 Dogs go free",
+            ["It costs 7", "iv. It sails.", "At 9.", "2.1 Dogs go free"],
+        ),
+        ("1.2. Pay up. Now.\nXII) Go", ["1.2. Pay up.", "Now.", "XII) Go"]),
+        (
+            "It was built by\nJ. Doe and is\n3.5 metres long in\n1931. It",
+            ["It was built by\nJ. Doe and is\n3.5 metres long in\n1931.", "It"],
+        ),
     ],
 )
 def test_sentences(given: str, expected: list[str]) -> None:

@@ -7,10 +7,12 @@ from clew.core.types import Hit, Node
 from clew.questions.sentences import (
     ALONE,
     FEATURES,
+    SENTENCE,
     OptionScores,
     measure_sentences,
     measure_verdict,
     split_hits,
+    split_text,
     stand_alone,
 )
 
@@ -41,6 +43,19 @@ def test_an_option_is_read_alone_behind_the_words_before_it():
     assert passage.text[first:last] == "It is open."
     assert passage.text == f"{'word ' * 22}It is open." and passage.title == "Rules"
     assert stand_alone("", "It is open.", 0, 11)[1:] == (0, 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Pay 5 marks.\n2. Leave by noon. Sweep.", ["Pay 5 marks.", "Leave by noon.", "Sweep."]),
+        ("Rules:\n  (a) pay; and\n  b) go", ["Rules:", "pay; and", "go"]),
+        ("- Pay up.\n- Go.", ["- Pay up.", "- Go."]),
+        ("In 7. Then go.", ["In 7.", "Then go."]),
+    ],
+)
+def test_the_number_of_an_item_is_no_part_of_what_answers(text, expected):
+    assert [text[start:end] for start, end, kind in split_text(text) if kind == SENTENCE] == expected
 
 
 class EqualEncoder:

@@ -265,6 +265,7 @@ _KINDS = {
     "plain": "text",
     "epub+zip": "epub",
     "x-ipynb+json": "notebook",
+    "vtt": "subtitles",
 }
 
 

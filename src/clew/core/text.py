@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import PurePath
 from urllib.parse import quote, unquote
 
@@ -171,16 +172,40 @@ _WORD_WINDOW = 100
 _NEXT_CHARACTER = re.compile(r"\s*(\S?)")
 
 
+#: The number of an item at the start of a line: 2. 2) (b) iv. and, before a capital, 2.1
+_ITEM_NUMBER = re.compile(
+    r"^[ \t]*(?:\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-z]|[ivx]{2,5}|[IVX]{2,5})[.)](?=[ \t]+\S)"
+    r"|\d{1,3}(?:\.\d{1,3})+(?=[ \t]+[A-Z]))",
+    re.M,
+)
+
+
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return the half-open character ranges of the sentences of ``text``, without surrounding white space."""
+    """Return the half-open character ranges of the sentences of ``text``, without surrounding white space.
+
+    The number of an item begins the item's first sentence, and is none of its own.
+    """
     spans, start = [], 0
-    for end in _END.finditer(text):
-        if end.end() <= start or not _ends_sentence(text, start, end):
-            continue
-        spans.append((start, end.end()))
-        start = end.end()
-    spans.append((start, len(text)))
+    numbers = [number.span() for number in _ITEM_NUMBER.finditer(text)]
+    for (_, begin), (limit, _) in pairwise([(0, 0), *numbers, (len(text), 0)]):
+        for end in _END.finditer(text, begin, limit):
+            if end.end() <= start or not _ends_sentence(text, start, end):
+                continue
+            spans.append((start, end.end()))
+            start = end.end()
+        spans.append((start, limit))
+        start = limit
     return [trimmed for span in spans if (trimmed := _trim(text, *span))[0] < trimmed[1]]
+
+
+def item_number_end(line: str) -> int:
+    """Return where a line's text begins behind the number of an item; 0 for a line without one.
+
+    >>> item_number_end("2. Leave by noon."), item_number_end("Leave by noon.")
+    (3, 0)
+    """
+    number = _ITEM_NUMBER.match(line)
+    return len(line) - len(line[number.end() :].lstrip()) if number else 0
 
 
 def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:

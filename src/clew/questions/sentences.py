@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.text import candidate_names, index_terms, query_terms, sentence_spans
+from clew.core.text import candidate_names, index_terms, item_number_end, query_terms, sentence_spans
 from clew.core.types import ROW, ReaderPassage
 from clew.core.values import POLAR, mentions_name
 from clew.questions.linear import LinearScore
@@ -152,7 +152,10 @@ def split_text(text: str, *, is_row: bool = False) -> list[tuple[int, int, str]]
     start = 0
     lines = text.split("\n")
     for line in lines:
-        options += [(start + first, start + last, SENTENCE) for first, last in sentence_spans(line)]
+        text_start = item_number_end(line)
+        options += [
+            (start + max(first, text_start), start + last, SENTENCE) for first, last in sentence_spans(line)
+        ]
         start += len(line) + 1
     if len(lines) > 1 and len(text) <= LONGEST_LIST:
         options.append((0, len(text), LIST))

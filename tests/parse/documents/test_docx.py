@@ -274,6 +274,30 @@ def test_what_is_deleted_hidden_or_stored_twice_is_not_read() -> None:
     assert read_outline(body(content), "a.docx") == ["new seen 7 coop-shop\nline", "Beside it", "In a box"]
 
 
+def test_diagrams_are_lists_where_they_stand() -> None:
+    space = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:d="urn:diagram"'
+    points = "".join(
+        f"<d:pt><d:t>{''.join(f'<a:p><a:r><a:t>{line}</a:t></a:r></a:p>' for line in lines)}</d:t></d:pt>"
+        for lines in ((), ("Smelt the ore",), ("Cast it", "and cool it"))
+    )
+    place = '<x:relIds xmlns:x="urn:diagram" xmlns:r="urn:r" r:dm="{}"/>'
+    drawing = f"<w:p><w:r><w:t>{{}}</w:t><w:drawing>{place}</w:drawing></w:r></w:p>"
+    row = f"<w:tr>{'<w:tc>{}</w:tc>' * 2}</w:tr>"
+    rows = row.format(p("Day"), p("Plan")) + row.format(p("1"), drawing.format("See", "rdiagramData"))
+    table = f"<w:tbl>{rows}</w:tbl>"
+    content = (
+        p("Steps:") + drawing.format("", "rdiagramData") + p("After.") + drawing.format("None.", "r9") + table
+    )
+    data = body(content, diagramData=f"<d:dataModel {space}><d:ptLst>{points}</d:ptLst></d:dataModel>")
+    steps = "- Smelt the ore\n- Cast it\n- and cool it"
+    assert [text for text in read_outline(data, "a.docx") if not text.startswith("|")] == [
+        f"Steps:\n{steps}",
+        "After.",
+        "None.",
+        steps,
+    ]
+
+
 def test_content_controls_are_opened_but_for_the_table_of_contents() -> None:
     contents = (
         '<w:sdt><w:sdtPr><w:docPartObj><w:docPartGallery w:val="Table of Contents"/></w:docPartObj></w:sdtPr>'

@@ -23,7 +23,7 @@ def test_headings_paragraphs_and_inline_markup() -> None:
         "## Two",
         "Quoted words.",
         "### Three",
-        "End of it\nall gone",
+        "End of it\nall",
     ]
 
 

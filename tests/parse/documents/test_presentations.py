@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bad_files import changed_zip, sample
 from parse_trees import outline, read, tables
 
@@ -85,6 +87,81 @@ def test_shapes_in_groups_and_alternatives_are_read_once() -> None:
         f"{shape(p('New.'))}</mc:Choice><mc:Fallback>{shape(p('Old.'))}</mc:Fallback></mc:AlternateContent>"
     )
     assert second_slide(slides(group + choice)) == ["Slide 2", "Inside.", "New."]
+
+
+def placed(text: str, left: int, top: int, width: int = 40, height: int = 10) -> str:
+    """Return a shape at a place."""
+    box = f'<a:xfrm><a:off x="{left}" y="{top}"/><a:ext cx="{width}" cy="{height}"/></a:xfrm>'
+    return shape(p(text)).replace("<p:txBody>", f"<p:spPr>{box}</p:spPr><p:txBody>")
+
+
+def group(left: int, top: int, width: int, height: int, content: str) -> str:
+    sizes = f'<a:off x="{left}" y="{top}"/><a:ext cx="{width}" cy="{height}"/>'
+    return f"<p:grpSp><p:grpSpPr><a:xfrm>{sizes}</a:xfrm></p:grpSpPr>{content}</p:grpSp>"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        # Rows from the top, each from the left, whatever was made first.
+        (
+            placed("four", 50, 30)
+            + placed("one", 0, 0)
+            + placed("three", 0, 31)
+            + shape(p("T"), 'type="title"')
+            + placed("two", 50, 2),
+            "T one two three four",
+        ),
+        # Columns, where one reaches over several rows.
+        (
+            placed("note", 60, 0, 40, 90)
+            + placed("two", 0, 30)
+            + placed("three", 0, 60)
+            + placed("one", 0, 1),
+            "one two three note",
+        ),
+        # A heading that touches the text below it.
+        (
+            placed("left", 0, 10, 40, 80)
+            + placed("B", 50, 0)
+            + placed("right", 50, 10, 40, 80)
+            + placed("A", 0, 0),
+            "A left B right",
+        ),
+        # The shapes of a group have places of their own.
+        (
+            placed("last", 0, 80)
+            + group(0, 20, 90, 50, placed("two", 900, 0) + group(0, 0, 9, 9, placed("one", 5, 5)))
+            + placed("first", 0, 0),
+            "first one two last",
+        ),
+        # A panel behind all others has no place among them.
+        (
+            placed("", 0, 0, 90, 90) + placed("two", 50, 0) + placed("three", 0, 20) + placed("one", 0, 1),
+            "one two three",
+        ),
+        # A shape without a place stays behind the one before it.
+        (placed("two", 0, 50) + shape(p("three")) + placed("one", 0, 0), "one two three"),
+    ],
+    ids=["rows", "columns", "headings", "groups", "panel", "no place"],
+)
+def test_shapes_are_read_by_their_places(shapes: str, expected: str) -> None:
+    assert [text for text in second_slide(slides(shapes)) if text != "Slide 2"] == expected.split()
+
+
+def test_placeholders_stand_where_the_layout_has_them() -> None:
+    def fill(text: str, mark: str, place: str = "") -> str:
+        return place.replace("<a:t>", f"<a:t>{text}").replace("<p:nvPr>", f"<p:nvPr><p:ph {mark}/>")
+
+    layout = fill("", 'type="body" idx="7"', placed("", 0, 60)) + fill(
+        "", 'type="pic" idx="8"', placed("", 0, 0)
+    )
+    layout += shape(p(""), 'idx="9"')
+    parts = {
+        "slideLayout": f"<p:sldLayout {SPACES}><p:cSld><p:spTree>{layout}</p:spTree></p:cSld></p:sldLayout>",
+    }
+    second = placed("second", 0, 30) + shape(p("third"), 'type="body" idx="7"') + shape(p("first"), 'idx="8"')
+    assert second_slide(slides(second, "", **parts)) == ["Slide 2", "first", "second", "third"]
 
 
 def test_merged_cells_are_filled() -> None:

@@ -93,6 +93,28 @@ def test_formulas_of_open_document_and_notes_of_books() -> None:
     assert [getattr(block, "text", "") for block in fragment_blocks(page)] == ["Built in 1821.[1]", "Note."]
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('<p>Held 12<a epub:type="noteref" href="end.xhtml#n4">4</a> posts', "Held 12[4] posts"),
+        ('<p>Held 12<a role="doc-noteref" href="end.xhtml#n4"><sup>4</sup></a> posts', "Held 12[4] posts"),
+        ('<p>Held 12<a href="end.xhtml#n4">4</a> posts', "Held 12[4] posts"),
+        ('<p>Held <b>12</b><a href="#n4">4</a><a href="#n5">5</a> posts', "Held 12[4][5] posts"),
+        ('<p>Held 12<sup><a href="end.xhtml#n4">4</a></sup> posts', "Held 12⁴ posts"),
+        ("<p>Held 12<sup>4, 15</sup> posts in 900 m<sup>2</sup>", "Held 12⁴, ¹⁵ posts in 900 m²"),
+        ('<p>He left.<a href="n.html#4">4</a> See <a href="#p12">12</a>', "He left.[4] See 12"),
+        ('<p>Held 12<a epub:type="noteref" href="#n">*</a> posts', "Held 12* posts"),
+        ('<p>Room 12<a href="rooms.html">4</a>', "Room 124"),
+    ],
+)
+def test_the_mark_of_a_note_is_no_digit_of_the_number_before_it(page: str, text: str) -> None:
+    assert [getattr(block, "text", "") for block in fragment_blocks(page, is_book=True)] == [text]
+    assert parse(page.encode(), "a.html").text == text
+    cell = page.replace("<p>", "<table><tr><th>What<th>Which<tr><td>A<td>") + "</table>"
+    row = next(node.text for node in parse(cell.encode(), "a.html").nodes if node.kind == "row")
+    assert row.endswith(f"A: Which: {text}")
+
+
 def test_a_number_with_the_mark_of_a_note_is_a_number_in_its_cell() -> None:
     page = b"<table><tr><th>Item<th>2023<sup>1</sup><tr><td>Sales<td>1,234<sup>2</sup><tr><td>Cost<td>900</table>"
     (table,) = (node.table for node in parse(page, "a.html").nodes if node.table)

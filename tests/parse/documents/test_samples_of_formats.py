@@ -82,6 +82,8 @@ def good_file(suffix: str) -> bytes:
         return good_msg()
     if suffix in {"txt", "md", "tsv"}:
         return b"# Prices\n\nWords that say something. Others, too.\n" if suffix != "tsv" else b"a\tb\n1\t2\n"
+    if suffix == "srt":
+        return b"1\n00:00:01,000 --> 00:00:04,000\nWords that say something.\nOthers, too.\n"
     if suffix == "pdf":
         from bad_files import good_pdf
 
@@ -91,7 +93,7 @@ def good_file(suffix: str) -> bytes:
 
 def test_every_format_conforms() -> None:
     checked = set()
-    for suffix in (*ALL, "msg", "txt", "md", "pdf"):
+    for suffix in (*ALL, "msg", "txt", "md", "pdf", "srt"):
         form = format_of_suffix(f".{suffix}")
         assert form is not None
         check_format(form, good_file(suffix), f"a.{suffix}")

@@ -79,10 +79,10 @@ def add(
 ) -> None:
     """Add files and folders to the knowledge base. It is created if it does not exist.
 
-    Reads PDF, Office and OpenDocument files, web pages, e-books, mail, Markdown, text, CSV, JSON, notebooks, LaTeX
-    and ZIP archives; scans and pictures with the extra ocr. Unchanged files are skipped, changed files are replaced,
-    and moved or duplicate files are recognised. If a file cannot be read, clew prints the reason, adds the others,
-    and exits with status 1. You can stop at any time; run the same command again to continue.
+    Reads PDF, Office and OpenDocument files, web pages, e-books, mail, Markdown, text, CSV, JSON, subtitles,
+    notebooks, LaTeX and ZIP archives; scans and pictures with the extra ocr. Unchanged files are skipped, changed
+    files are replaced, and moved or duplicate files are recognised. If a file cannot be read, clew prints the reason,
+    adds the others, and exits with status 1. You can stop at any time; run the same command again to continue.
 
       clew add ~/Documents/reports
 

@@ -17,7 +17,7 @@ from clew.core.values import mentions_name
 #: At most this many characters of a passage are read, those around the question's words.
 _READ_CHARACTERS = 2400
 #: Of names of files; other documents are named by a title, which may be an answer.
-_SUFFIXES = frozenset(".pdf .docx .xlsx .html .htm .md .markdown .txt .csv .tsv .json .jsonl".split())
+_SUFFIXES = ".pdf .docx .xlsx .html .htm .md .markdown .txt .csv .tsv .json .jsonl .srt .vtt".split()
 
 
 def passage_of_hit(hit: Hit, question: str) -> ReaderPassage:

@@ -154,7 +154,7 @@ class SourceFile:
 _RAISED = str.maketrans("0123456789+-−n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ")
 #: The end of a word that is no unit, or of a year.
 _WORD_END = re.compile(r"(?:[^\W\d_]{4}|(?<!\d)(?:19|20)\d\d)$")
-_RAISED_NUMBER = re.compile(r"[+\-−]?(?:\d{1,3}|n)[+\-−]?")
+_RAISED_NUMBER = re.compile(r"[+\-−]?(?:\d{1,3}|n)[+\-−]?|\d{1,3}(?:[,–-] ?\d{1,3})+")
 
 
 def superscript(text: str, before: str = "") -> str:

@@ -9,18 +9,17 @@ items are not in the text, so they are counted here (:class:`ListNumbering`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
     Caption,
-    Field,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Paragraph,
     SourceFile,
@@ -29,11 +28,11 @@ from clew.parse.documents.blocks import (
     superscript,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.formulas import office_formula_text
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name
+from clew.parse.documents.pptx import diagram_blocks
 from clew.parse.documents.tables import Row, table_from_grid
 
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ def format_list_number(number: int, form: str) -> str:
     return f"{number:02d}" if form == "decimalZero" else str(number)
 
 
-PARSER = "docx/3"
+PARSER = "docx/4"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 _HEADING_STYLE = re.compile(r"^heading ?([1-9])$", re.I)
@@ -186,7 +185,13 @@ _BODY_WRAPPERS = frozenset(
 _TABLE_WRAPPERS = frozenset("sdt sdtContent customXml ins".split())
 #: Deleted text, moved-away text, field codes, and the second version of text that is stored twice.
 _UNSEEN = frozenset("del moveFrom instrText delText delInstrText Fallback pPr rPr sdtPr".split())
+#: Properties of a run whose text is no text of the document, and why.
+_REASONS = {"strike": "struck out", "dstrike": "struck out", "vanish": "hidden"}
 _LITERALS = {"tab": " ", "cr": "\n", "noBreakHyphen": "-", "ptab": " "}
+#: Properties of the mark at the end of a paragraph that is not shown at all once its text is not.
+_GONE = frozenset(("vanish", "del", "moveFrom"))
+#: What is struck out with its run.
+_STRUCK = frozenset(("t", "br", "footnoteReference", "endnoteReference", *_LITERALS))
 _SPACES = re.compile(r"[ \t\u00a0]+")
 _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 
@@ -211,19 +216,86 @@ def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
         name = package.related_part(main, kind)
         return package.read_xml(name) if name else None
 
+    styles, notes = read_part("styles"), [read_part("footnotes"), read_part("endnotes")]
+    marks = _marks_of_styles(styles)
+    for part in (root, *notes):
+        yield from _take_unseen(part, marks)
+    diagrams = {
+        id: list(diagram_blocks(package.read_xml(target)))
+        for kind, target, id in package.relationships(main)
+        if kind == "diagramData" and target in package
+    }
     walker = _BodyWalker(
-        Styles.from_xml(read_part("styles")),
+        Styles.from_xml(styles),
         ListNumbering.from_xml(read_part("numbering")),
-        Footnotes.from_xml(read_part("footnotes"), read_part("endnotes")),
+        Footnotes.from_xml(*notes),
         limits,
+        diagrams,
     )
     stated_title = package.title()
     blocks = list(walker.blocks(root))
     # The title on the page goes before that of the properties, which often survives from a template.
     if walker.title or not _GENERATED_TITLE.match(stated_title):
         yield Title(walker.title or stated_title)
-    yield from starmap(Field, field_pairs(package.properties()))
+    yield from package.property_blocks()
     yield from blocks
+
+
+# Text that is not in force, or not seen
+
+
+def _marks_of_styles(root: _Element | None) -> dict[str, dict[str, bool]]:
+    """Return by the id of a style, of paragraphs or characters, which of ``_REASONS`` it sets or lifts."""
+    elements = {attribute_value(style, "styleId"): style for style in _children(root, "style")}
+    marks: dict[str, dict[str, bool]] = {}
+    for name, style in elements.items():
+        family = [style]
+        while (
+            len(family) < _MAX_ANCESTRY
+            and (above := elements.get(_value_of(family[0], "basedOn"))) is not None
+        ):
+            family.insert(0, above)
+        if stated := {mark: value for member in family for mark, value in _stated_marks(member).items()}:
+            marks[name] = stated
+    return marks
+
+
+def _take_unseen(root: _Element | None, styles: dict[str, dict[str, bool]]) -> Iterator[LeftOut]:
+    """Yield the text that is struck out, hidden or deleted, and take the former two out of the tree."""
+    unseen: list[tuple[_Element, str]] = []
+    for run in root.iter("{*}r") if root is not None else ():
+        paragraph = next(run.iterancestors("{*}p"), None)
+        marks = {
+            **styles.get(_property_value(paragraph, "pPr", "pStyle"), {}),
+            **styles.get(_property_value(run, "rPr", "rStyle"), {}),
+            **_stated_marks(run),
+        }
+        unseen += [(run, _REASONS[name]) for name, is_set in marks.items() if is_set][:1]
+    for run, reason in unseen:
+        yield LeftOut(reason, "".join(text.text or "" for text in run.iter("{*}t")))
+        # A shape that is anchored in struck-out text is not struck out.
+        for child in [child for child in run if reason == "hidden" or local_name(child) in _STRUCK]:
+            run.remove(child)
+    for text in root.iter("{*}delText") if root is not None else ():
+        yield LeftOut("deleted", text.text or "")
+
+
+def _stated_marks(owner: _Element) -> dict[str, bool]:
+    """Return which of ``_REASONS`` the properties of a run or style set or lift."""
+    return {
+        local_name(child): attribute_value(child, "val", "1") not in {"0", "false", "off"}
+        for properties in _children(owner, "rPr")
+        for child in properties
+        if local_name(child) in _REASONS
+    }
+
+
+def _property_value(element: _Element | None, properties: str, name: str) -> str:
+    return next((_value_of(child, name) for child in _children(element, properties)), "")
+
+
+def _value_of(element: _Element, name: str) -> str:
+    return next((attribute_value(child, "val") for child in _children(element, name)), "")
 
 
 # Styles
@@ -332,6 +404,7 @@ class _BodyWalker:
     numbering: ListNumbering
     footnotes: Footnotes
     limits: Limits
+    diagrams: Mapping[str, Sequence[Block]]  # by the id of their relationship
     title: str = ""  # the first paragraph in the style "Title"
     _items: list[Item] = field(default_factory=list)  # of the open list
     _cells: int = 0
@@ -347,13 +420,18 @@ class _BodyWalker:
                 yield from map(Paragraph, self.footnotes.take_pending())
             else:
                 yield from self._paragraph_blocks(element)
+            for diagram in element.iter("{*}relIds"):
+                yield from self._end_list()
+                yield from self.diagrams.get(attribute_value(diagram, "dm"), ())
         yield from self._end_list()
 
     def _paragraph_blocks(self, element: _Element) -> Iterator[Block]:
         properties = next(_children(element, "pPr"), None)
         style = self.styles.style_of(properties)
         text, boxes = paragraph_text(element, self.footnotes)
-        if text and not _CONTENTS_STYLE.match(style.name.lower()):
+        mark = next(_children(properties, "rPr"), None)
+        is_gone = not text and any(local_name(child) in _GONE for child in (mark if mark is not None else ()))
+        if not is_gone and not _CONTENTS_STYLE.match(style.name.lower()):
             yield from self._text_blocks(text, properties, style)
         for box in boxes:
             yield from self._end_list()
@@ -365,6 +443,8 @@ class _BodyWalker:
         list_id = list_id or style.list_id
         depth = next((level for level in (depth, style.list_depth) if level is not None), 0)
         number = self.numbering.next_label(list_id, depth) if list_id not in {"", "0"} else ""
+        if not text:  # its number is printed all the same
+            return
         heading_level = _heading_level(style_name, _outline_of(properties), style)
         if heading_level:
             yield from self._end_list()
@@ -471,8 +551,8 @@ def paragraph_text(element: _Element, notes: Footnotes, *, with_boxes: bool = Tr
     for _, inner in walk:
         name = local_name(inner)
         if name == "r":
-            is_raised = _run_value(inner, "vertAlign", "") == "superscript"
-        if name in _UNSEEN or (name == "r" and _is_hidden(inner)):
+            is_raised = _property_value(inner, "rPr", "vertAlign") == "superscript"
+        if name in _UNSEEN:
             walk.skip_subtree()
         elif name == "oMath":
             walk.skip_subtree()
@@ -509,17 +589,6 @@ def element_text(element: _Element, notes: Footnotes) -> str:
             if text:
                 lines.append(text)
     return "\n".join(lines)
-
-
-def _is_hidden(run: _Element) -> bool:
-    return _run_value(run, "vanish", "0") not in {"0", "false"}
-
-
-def _run_value(run: _Element, name: str, default: str) -> str:
-    """Return a property of a run; "1" for one that is set without a value."""
-    for properties in _children(run, "rPr"):
-        return next((attribute_value(child, "val", "1") for child in _children(properties, name)), default)
-    return default
 
 
 def _clean_text(text: str) -> str:

@@ -22,7 +22,7 @@ from clew.parse.documents.office_package import OfficePackage, attribute_value, 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "epub/3"
+PARSER = "epub/4"
 MEDIA_TYPE = "application/epub+zip"
 
 _CONTAINER = "META-INF/container.xml"

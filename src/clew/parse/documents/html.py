@@ -20,6 +20,7 @@ from clew.parse.documents.blocks import (
     Field,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Note,
     Paragraph,
@@ -45,7 +46,7 @@ from clew.parse.documents.tables import (
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "html/3"
+PARSER = "html/4"
 MEDIA_TYPE = "text/html"
 
 _DROPPED = frozenset(
@@ -68,6 +69,10 @@ _LINK_CLASSES = re.compile(
     r"nav|menu|footer|header|related|breadcrumb|sidebar|social|share|toc|tags|pager|pagination"
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_FONT_SIZE = re.compile(r"font-size\s*:\s*([\w.%-]+)", re.I)
+_NO_SIZE = re.compile(r"0*\.?0+(?:[a-z]+|%)?", re.I)
+_STRUCK = frozenset(("s", "del", "strike"))
+_STRUCK_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]*line-through", re.I)
 _INLINE = frozenset(
     """a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark meter output q rp
     rt ruby s samp small span strike strong sub sup time tt u var wbr
@@ -79,6 +84,8 @@ _CELLS = frozenset(("td", "th"))
 _BULLETS = frozenset("• · ● ○ ◦ ▪ ■ – — - * o".split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = frozenset(("ul", "ol", "dl"))
+_NOTE_NUMBER = re.compile(r"\d{1,3}")
+_BEFORE_NOTES = ".,;:!?)\"'’”»%"
 _HTML_START = re.compile(
     rb"(?>\s+|<!--.*?-->|<\?xml[^>]*\?>)*+<(?:!doctype\s+html|html|head|body|title|meta)[\s>]", re.I | re.S
 )
@@ -224,8 +231,9 @@ class _TreeWalker:
         from lxml import etree
 
         start = _main_content(self.root)
-        layout = find_layout_tables(start)
         dropped = _find_boilerplate(start, self.is_book)
+        yield from _take_unseen(start, dropped)
+        layout = find_layout_tables(start)
         walk = etree.iterwalk(start, events=("start", "end", "comment"))
         depth = 0
         for event, element in walk:
@@ -349,20 +357,36 @@ class _TreeWalker:
 
 def is_raised(element: _Element) -> bool:
     """Return whether an element is raised (a power, an ordinal, the mark of a note), or leads to a note."""
-    return element.tag == "sup" or (
-        element.tag == "a" and (element.get("epub:type") == "noteref" or element.get("role") == "doc-noteref")
-    )
+    return element.tag == "sup" or _is_note_link(element)
+
+
+def _is_note_link(element: _Element | None) -> bool:
+    """Return whether an element is a link to a note: one that is marked as such, or a number with a place as its
+    target that stands right behind a word, a number or what ends a sentence."""
+    if element is None or element.tag != "a":
+        return False
+    if element.get("epub:type") == "noteref" or element.get("role") == "doc-noteref":
+        return True
+    if "#" not in (element.get("href") or "") or not _NOTE_NUMBER.fullmatch(_text_of(element).strip()):
+        return False
+    before, above = element.getprevious(), element.getparent()
+    text = before.tail if before is not None else above.text if above is not None else ""
+    if not text and before is not None and before.tag in _INLINE:
+        text = _text_of(before)
+    last = (text or " ")[-1]
+    return last.isalnum() or last in _BEFORE_NOTES
 
 
 def raise_text(element: _Element, text: str, before: str) -> str:
     """Return the text of a raised element, after the text ``before`` it; a link to a note as [1]."""
-    is_note = text.strip().isdigit() and len(text.strip()) < 4
-    links = [element, element.getparent(), *element] if is_note else []
-    if any(
-        link is not None and link.tag == "a" and (link.get("href") or "").startswith("#") for link in links
-    ):
+    links = [element, element.getparent(), *element] if _NOTE_NUMBER.fullmatch(text.strip()) else []
+    if any(_is_note_link(link) or _is_link_within(link) for link in links):
         return f"[{text.strip()}]"
     return superscript(text, before) if element.tag == "sup" else text
+
+
+def _is_link_within(element: _Element | None) -> bool:
+    return element is not None and element.tag == "a" and (element.get("href") or "").startswith("#")
 
 
 def _clean_text(text: str, pre: bool) -> str:
@@ -389,6 +413,51 @@ def _main_content(root: _Element) -> _Element:
         if len(elements) == 1 and _text_length(elements[0]) >= _MAIN_SHARE * _text_length(body):
             return elements[0]
     return body
+
+
+def _take_unseen(start: _Element, dropped: set[_Element]) -> Iterator[LeftOut]:
+    """Yield the text that is hidden or struck out, outside of elements that are left out anyway, and take it out of
+    the tree."""
+    from lxml import etree
+
+    unseen: list[tuple[_Element, str]] = []
+    walk = etree.iterwalk(start, events=("start",), tag="*")
+    for _, element in walk:
+        reason = "" if element is start else _unseen_reason(element)
+        if element in dropped or reason:
+            walk.skip_subtree()
+        if reason and element not in dropped:
+            unseen.append((element, reason))
+    for element, reason in unseen:
+        yield LeftOut(reason, cell_text(element))
+        tail = element.tail
+        element.clear()
+        element.tail = tail
+        # It holds the text that follows; as what it was, it would still be a cell or a numbered item.
+        element.tag = "template"
+        dropped.add(element)
+
+
+def _unseen_reason(element: _Element) -> str:
+    """Return why the text of an element is no text of the document, "" where it is."""
+    style = element.get("style") or ""
+    if element.get("hidden") is not None or _HIDDEN.search(style) or _has_no_size(element, style):
+        return "hidden"
+    return "struck out" if element.tag in _STRUCK or _STRUCK_STYLE.search(style) else ""
+
+
+def _has_no_size(element: _Element, style: str) -> bool:
+    """Return whether the letters of an element have no size, nor those within it: mails set the gaps between columns
+    to nothing, and state the size of the text within."""
+    size = _FONT_SIZE.search(style)
+    if not size or not _NO_SIZE.fullmatch(size[1]):
+        return False
+    inner = (_FONT_SIZE.search(child.get("style") or "") for child in element.iter("*"))
+    return all(size is None or _NO_SIZE.fullmatch(size[1]) for size in inner)
+
+
+def _text_of(element: _Element) -> str:
+    return "".join(map(str, element.itertext("*")))
 
 
 def _text_length(element: _Element) -> int:
@@ -453,9 +522,7 @@ _MIN_OTHER_TEXT = 60
 
 def _is_dropped(element: _Element) -> bool:
     tag = element.tag
-    if tag in _DROPPED or element.get("hidden") is not None or element.get("aria-hidden") == "true":
-        return True
-    if (style := element.get("style")) and _HIDDEN.search(style):
+    if tag in _DROPPED or _is_ornament(element):
         return True
     if tag == "a" and (element.get("role") == "doc-backlink" or "footnote-back" in element.get("class", "")):
         return True
@@ -463,6 +530,11 @@ def _is_dropped(element: _Element) -> bool:
     if tag == "header":
         return not any(above.tag in {"article", "main", "section"} for above in element.iterancestors())
     return element.get("role", "") in _DROPPED_ROLES
+
+
+def _is_ornament(element: _Element) -> bool:
+    """Return whether an element is an icon, or the twin of words for those who listen; a block of text is seen."""
+    return element.get("aria-hidden") == "true" and element.tag in _INLINE
 
 
 def _has_boilerplate_class(element: _Element) -> bool:
@@ -642,7 +714,7 @@ def cell_text(cell: _Element) -> str:
     walk = etree.iterwalk(cell, events=("start", "end", "comment"))
     for event, element in walk:
         if event == "start":
-            if element.tag in _SKIPPED_IN_CELLS or element.get("aria-hidden") == "true":
+            if element.tag in _SKIPPED_IN_CELLS or _is_ornament(element):
                 walk.skip_subtree()
                 continue
             if element.tag in _BLOCK_TAGS:

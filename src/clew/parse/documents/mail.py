@@ -44,7 +44,7 @@ from clew.parse.documents.text import text_blocks
 
 MEDIA_TYPE = "message/rfc822"
 MAILBOX_MEDIA_TYPE = "application/mbox"
-PARSER, MAILBOX_PARSER = "eml/3", "mbox/3"
+PARSER, MAILBOX_PARSER = "eml/4", "mbox/4"
 
 NO_SUBJECT = "(no subject)"
 #: The line before each message of a mailbox.

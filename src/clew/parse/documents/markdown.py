@@ -17,6 +17,7 @@ from clew.parse.documents.blocks import (
     Field,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Note,
     Paragraph,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-PARSER = "markdown/3"
+PARSER = "markdown/4"
 MEDIA_TYPE = "text/markdown"
 
 #: Each level costs a few frames of Python. The parser would drop what is nested deeper, so the file is refused.
@@ -45,6 +46,7 @@ _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:
 _KEY = re.compile(r"^([A-Za-z][\w -]*):[ \t]*(.*)$")
 #: Text without a mark that inline Markdown knows.
 _PLAIN = re.compile(r"(?:[0-9A-Za-z.,;:%$()+/-]+(?: [0-9A-Za-z.,;:%$()+/-]+)*)?")
+_STRIKE = re.compile(r"<(/?)(?:s|del|strike)\b", re.I)
 _LIST_ITEM = re.compile(r"^[ \t]*-[ \t]+(?:name:[ \t]*)?(.+)$")
 #: [[Page|shown]] of wikis and Obsidian, the mark of a note, ==marked== text.
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|([^\[\]\n]+))?\]\]")
@@ -143,6 +145,7 @@ class _TokenWalker:
     _items: list[Item] = field(default_factory=list)
     _lists: list[int | None] = field(default_factory=list)  # the next number of each open list, None: bullets
     _marker: str = ""  # of the open item, until it has text
+    _struck: list[str] = field(default_factory=list)  # texts that are struck out
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks in order."""
@@ -164,13 +167,16 @@ class _TokenWalker:
                 yield from self._text(token.content.rstrip("\n"))
             elif token.type == "html_block":
                 for block in fragment_blocks(token.content):
-                    if self._lists and isinstance(block, Paragraph | Heading):
+                    if isinstance(block, LeftOut):
+                        yield block
+                    elif self._lists and isinstance(block, Paragraph | Heading):
                         yield from self._text(block.text)
                     else:
                         yield from self._end_list()
                         yield block
             at += 1
         yield from self._end_list()
+        yield from (LeftOut("struck out", text) for text in self._struck)
 
     def _list(self, token: Token) -> Iterator[Block]:
         if token.type.endswith("_close"):
@@ -229,7 +235,9 @@ class _TokenWalker:
         (parsed,) = _markdown_parser(inline=True).parseInline(token.content, self.definitions)
         parts: list[str] = []
         is_raised, is_box = False, False
-        for child in parsed.children or ():
+        children = parsed.children or []
+        shown = self._take_struck(children)
+        for child in shown:
             match child.type:
                 case "text":
                     text = child.content
@@ -250,7 +258,25 @@ class _TokenWalker:
                     tag = child.content.lower()
                     is_raised = tag.startswith("<sup")
                     parts += ["\n"] if tag.startswith("<br") else []
-        return "".join(parts)
+        text = "".join(parts)
+        # The spaces on both sides of what is taken out stay.
+        return text if len(shown) == len(children) else re.sub(" {2,}", " ", text).strip()
+
+    def _take_struck(self, children: Sequence[Token]) -> list[Token]:
+        """Return the tokens of inline Markdown that are not struck out; the text of the others is left out."""
+        shown: list[Token] = []
+        struck, depth = "", 0
+        for child in children:
+            tag = _STRIKE.match(child.content) if child.type == "html_inline" else None
+            if tag or child.type in {"s_open", "s_close"}:
+                depth += -1 if child.type == "s_close" or (tag and tag[1]) else 1
+                struck += " "
+            elif depth > 0:
+                struck += " " if child.type.endswith("break") else child.content
+            else:
+                shown.append(child)
+        self._struck += [struck] if struck else []
+        return shown
 
 
 def _plain_marks(text: str) -> str:

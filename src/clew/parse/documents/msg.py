@@ -24,7 +24,7 @@ from clew.parse.documents.mail import NO_SUBJECT, Mail, format_date, mail_blocks
 from clew.parse.documents.rtf import rtf_blocks
 from clew.parse.documents.text import text_blocks
 
-PARSER = "msg/3"
+PARSER = "msg/4"
 MEDIA_TYPE = "application/vnd.ms-outlook"
 
 _PROPERTIES = "__properties_version1.0"

@@ -29,7 +29,7 @@ from clew.parse.documents.json import load_json
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.markdown import markdown_blocks
 
-PARSER = "notebook/3"
+PARSER = "notebook/4"
 MEDIA_TYPE = "application/x-ipynb+json"
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

@@ -23,6 +23,7 @@ from clew.parse.documents.blocks import (
     Field,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Note,
     PageStart,
@@ -59,6 +60,8 @@ _INDEXES = frozenset(
 _UNSEEN = frozenset(
     "annotation annotation-end ruby-text note frame title desc hidden-paragraph hidden-text script".split()
 )
+#: Elements whose text may be struck out by a style of its own.
+_TEXT = frozenset("p h span a".split())
 _BREAKS = {"tab": " ", "line-break": "\n"}
 _FOOTERS = frozenset("footer header date-time page-number notes".split())
 _CAPTION_STYLES = frozenset(("Caption", "Table", "TableCaption", "FigureCaption"))
@@ -69,7 +72,7 @@ _INVISIBLE = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"}
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
 
 
-TEXT_PARSER, SPREADSHEET_PARSER, PRESENTATION_PARSER = "odt/3", "ods/2", "odp/3"
+TEXT_PARSER, SPREADSHEET_PARSER, PRESENTATION_PARSER = "odt/4", "ods/2", "odp/4"
 
 
 def parse_text(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS) -> ParsedDocument:
@@ -187,6 +190,7 @@ class Styles:
     outline: dict[int, NumberLevel] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)  # of sheets and slides
     raised: set[str] = field(default_factory=set)  # of text
+    unseen: dict[str, str] = field(default_factory=dict)  # why text is left out, "" where a style lifts that
 
     @classmethod
     def from_xml(cls, *roots: _Element) -> Styles:
@@ -211,6 +215,11 @@ class Styles:
                 for properties in _children(element, "text-properties"):
                     if re.match(r"super|[1-9]", attribute_value(properties, "text-position")):
                         self.raised.add(name)
+                    line = attribute_value(properties, "text-line-through-style")
+                    if line := line or attribute_value(properties, "text-line-through-type"):
+                        self.unseen[name] = "" if line == "none" else "struck out"
+                    if attribute_value(properties, "display") == "none":
+                        self.unseen[name] = "hidden"
             case "list-style":
                 self.lists[name] = dict(map(_number_level, element))
             case "outline-style":
@@ -223,6 +232,22 @@ class Styles:
             names.append(name)
             name = self.parents.get(name, "")
         return names
+
+
+def _take_unseen(body: _Element, styles: Styles) -> Iterator[LeftOut]:
+    """Yield the text that is struck out or hidden by its style, and take it out of the tree."""
+    reasons: dict[_Element | None, str] = {}
+    for element in body.iter("*"):
+        names = styles.ancestors(attribute_value(element, "style-name"))
+        around = "" if local_name(element) in {"p", "h"} else reasons.get(element.getparent(), "")
+        reason = next((styles.unseen[name] for name in names if name in styles.unseen), around)
+        if not reason or local_name(element) not in _TEXT:
+            continue
+        reasons[element] = reason
+        yield LeftOut(reason, " ".join([element.text or "", *(child.tail or "" for child in element)]))
+        element.text = ""
+        for child in element:
+            child.tail = ""
 
 
 def _number_level(element: _Element) -> tuple[int, NumberLevel]:
@@ -268,6 +293,7 @@ class _Counter:
 def _text_blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     root, body = _body(package, "text")
     styles = Styles.from_xml(*(package.read_xml(name) for name in ("styles.xml",) if name in package), root)
+    yield from _take_unseen(body, styles)
     walker = _Walker(package, styles, limits)
     blocks = list(_join_lists(walker.blocks(body)))
     if title := walker.title or _stated_title(package):
@@ -664,6 +690,7 @@ def _read_cells(
 def _presentation_blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     root, body = _body(package, "presentation")
     styles = Styles.from_xml(*(package.read_xml(name) for name in ("styles.xml",) if name in package), root)
+    yield from _take_unseen(body, styles)
     walker = _Walker(package, styles, limits)
     if title := _stated_title(package):
         yield Title(title)

@@ -15,10 +15,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import starmap
 from typing import IO, TYPE_CHECKING
 from xml.parsers import expat
 
 from clew.core.errors import UnreadableFile
+from clew.parse.documents.blocks import Block, Field, Note
+from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.limits import SIMPLER, Limits, format_size
 
 if TYPE_CHECKING:
@@ -105,10 +108,20 @@ class OfficePackage:
             )
 
     def title(self) -> str:
-        """Return the title in the core properties, "" where there is none."""
-        return self.properties().get("title", "")
+        """Return the title in the core properties, "" where there is none or they are damaged."""
+        try:
+            return self._properties().get("title", "")
+        except UnreadableFile:  # property_blocks says so
+            return ""
 
-    def properties(self) -> dict[str, str]:
+    def property_blocks(self) -> Iterator[Block]:
+        """Yield the fields among the core properties; a note where these are damaged, for the text is not."""
+        try:
+            yield from starmap(Field, field_pairs(self._properties()))
+        except UnreadableFile as error:
+            yield Note(f"its properties are not read: {error.problem.removeprefix('is damaged: ')}")
+
+    def _properties(self) -> dict[str, str]:
         """Return the core properties by name: title, creator, created, keywords, category."""
         core = self.related_part("", "core-properties", "docProps/core.xml")
         children = self.read_xml(core) if core else ()

@@ -1,16 +1,17 @@
 """PowerPoint presentations, read from their XML: a slide is a page and a section, called by its title.
 
-Shapes are read in the order in which they are stored, which is the reading order of a slide; its title comes first.
+Shapes are read by where they stand on the slide, rows from the top, each from the left; its title comes first.
 Charts are read as tables of the values that are stored with them, diagrams as lists of their texts. Nothing of the
 master is on a slide but its footers, which are left out.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
@@ -18,9 +19,9 @@ from clew.core.text import read_count
 from clew.core.types import ParsedDocument, Table
 from clew.parse.documents.blocks import (
     Block,
-    Field,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Note,
     PageStart,
@@ -31,7 +32,6 @@ from clew.parse.documents.blocks import (
     superscript,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.formulas import office_formula_text
 from clew.parse.documents.limits import LIMITS, Limits
@@ -41,7 +41,7 @@ from clew.parse.documents.tables import Row, table_from_grid
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-PARSER = "pptx/3"
+PARSER = "pptx/4"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 #: Titles that programs write into the properties where a person gave none.
@@ -82,7 +82,7 @@ def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     stated_title = package.title()
     if not _GENERATED_TITLE.match(stated_title):
         yield Title(stated_title)
-    yield from starmap(Field, field_pairs(package.properties()))
+    yield from package.property_blocks()
     hidden = 0
     reader = _SlideReader(package, limits)
     for number, part in enumerate(slides, 1):
@@ -111,6 +111,7 @@ class _SlideReader:
     package: OfficePackage
     limits: Limits
     _cells: int = 0
+    _layouts: dict[str, dict[str, _Box]] = field(default_factory=dict)
     _parts: dict[str, str] = field(
         default_factory=dict
     )  # of the slide in progress, by id of the relationship
@@ -119,7 +120,8 @@ class _SlideReader:
         """Yield the title, the shapes and the notes of a slide."""
         relations = list(self.package.relationships(part))
         self._parts = {id: target for _, target, id in relations}
-        shapes = list(_shapes(root))
+        yield from _take_struck(root)
+        shapes = list(_shapes(root, self._placeholder_boxes(part)))
         titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
         title = " ".join(text for shape in titles for _, text, _ in _paragraphs(shape))
         # A slide without a title must not continue the section of the slide before it.
@@ -130,6 +132,19 @@ class _SlideReader:
         for kind, target, _ in relations:
             if kind == "notesSlide" and target in self.package:
                 yield from self._notes(self.package.read_xml(target))
+
+    def _placeholder_boxes(self, part: str) -> dict[str, _Box]:
+        """Return where the placeholders of a slide stand by its layout, or that one's master: by number and kind."""
+        layout = self.package.related_part(part, "slideLayout")
+        if layout and layout not in self._layouts:
+            boxes = self._layouts[layout] = {}
+            with suppress(UnreadableFile):  # no text of the slide is in its layout
+                for source in (self.package.related_part(layout, "slideMaster"), layout):
+                    for shape in self.package.read_xml(source).iter("{*}sp") if source else ():
+                        number, kind = _placeholder_names(shape)
+                        if kind and (box := _stated_box(shape) or boxes.get(kind)):
+                            boxes |= {kind: box, number: box} if source == layout else {kind: box}
+        return self._layouts.get(layout, {})
 
     def _shape_blocks(self, shape: _Element) -> Iterator[Block]:
         if local_name(shape) == "sp":
@@ -146,7 +161,7 @@ class _SlideReader:
                 case "relIds":
                     target = self._parts.get(_relation_id(element, "dm"), "")
                     if target in self.package:
-                        yield from _diagram(self.package.read_xml(target))
+                        yield from diagram_blocks(self.package.read_xml(target))
 
     def _table(self, table: _Element) -> Table:
         rows: list[Row] = []
@@ -211,7 +226,7 @@ class _SlideReader:
     def _notes(self, root: _Element) -> Iterator[Block]:
         texts = [
             text
-            for shape in _shapes(root)
+            for shape in _shapes(root, {})
             if _placeholder(shape) == "body"
             for _, text, _ in _paragraphs(shape)
         ]
@@ -219,19 +234,103 @@ class _SlideReader:
             yield Paragraph("Notes: " + "\n".join(texts))
 
 
-def _shapes(root: _Element) -> Iterator[_Element]:
-    """Yield the shapes of a slide, out of the groups around them, without recursion."""
-    tree = next(root.iter("{*}spTree"), None)
-    waiting = list(tree)[::-1] if tree is not None else []
+def _take_struck(root: _Element) -> Iterator[LeftOut]:
+    """Yield the text that is struck out, and take it out of the tree."""
+    for properties in root.iter("{*}rPr"):
+        run = properties.getparent()
+        if attribute_value(properties, "strike", "noStrike") != "noStrike" and run is not None:
+            for text in run.iterchildren("{*}t"):
+                yield LeftOut("struck out", text.text or "")
+                text.text = ""
+
+
+#: Left, top, width and height.
+_Box = tuple[int, int, int, int]
+
+
+def _shapes(root: _Element, placeholders: Mapping[str, _Box]) -> Iterator[_Element]:
+    """Yield the shapes of a slide by their places, those of a group together, without recursion."""
+    waiting = list(root.iter("{*}spTree"))[:1]
     while waiting:
         element = waiting.pop()
         match local_name(element):
-            case "grpSp" | "Choice" | "AlternateContent":
-                waiting.extend(
-                    child for child in list(element)[::-1] if local_name(child) not in {"Fallback", "grpSpPr"}
-                )
+            case "spTree" | "grpSp" | "Choice" | "AlternateContent":
+                children = [
+                    child for child in element if local_name(child) != "Fallback" and _is_filled(child)
+                ]
+                waiting.extend(_by_place(children, placeholders)[::-1])
             case "sp" | "graphicFrame":
                 yield element
+
+
+def _is_filled(shape: _Element) -> bool:
+    """Return whether a shape holds what is read: a picture, or a panel behind all others, has no place among them."""
+    return any(
+        local_name(inner) != "t" or inner.text
+        for inner in shape.iter("{*}t", "{*}tbl", "{*}chart", "{*}relIds")
+    )
+
+
+def _by_place(shapes: Sequence[_Element], placeholders: Mapping[str, _Box]) -> list[_Element]:
+    """Return shapes in rows from the top, each in columns from the left, and each of these from its top.
+
+    A shape whose place is not stated stays behind the one that is stored before it.
+    """
+    boxes: list[tuple[_Element, _Box]] = []
+    last = (0, 0, 0, 0)
+    for shape in shapes:
+        names = _placeholder_names(shape)
+        last = _stated_box(shape) or next(
+            (placeholders[name] for name in names if name in placeholders), last
+        )
+        boxes.append((shape, last))
+    # A heading that touches the text below it is no row of its own, so it stays with the text of its column.
+    return [
+        shape
+        for row in _bands(boxes, 1, 0)
+        for column in _bands(row, 0, 0.1)
+        for shape, _ in sorted(column, key=lambda placed: placed[1][1::-1])
+    ]
+
+
+def _bands(
+    boxes: Iterable[tuple[_Element, _Box]], axis: int, slack: float
+) -> list[list[tuple[_Element, _Box]]]:
+    """Return boxes in bands along an axis (0: columns, 1: rows) with nothing between; the share ``slack`` of a box
+    may reach into the next."""
+    bands: list[list[tuple[_Element, _Box]]] = []
+    end = -math.inf
+    for placed in sorted(boxes, key=lambda placed: placed[1][axis]):
+        start, length = placed[1][axis], placed[1][axis + 2]
+        if start + length * slack > end:
+            bands.append([])
+        bands[-1].append(placed)
+        end = max(end, start + length * (1 - slack))
+    return bands
+
+
+def _stated_box(shape: _Element) -> _Box | None:
+    """Return the first box that a shape, or what is in a group, states."""
+    for transform in shape.iter("{*}xfrm"):
+        values = [
+            attribute_value(child, name)
+            for kind, names in (("off", "xy"), ("ext", ("cx", "cy")))
+            for child in transform.iterchildren(f"{{*}}{kind}")
+            for name in names
+        ]
+        if len(values) == 4 and all(re.fullmatch(r"-?\d{1,12}", value) for value in values):
+            left, top, width, height = map(int, values)
+            return left, top, width, height
+    return None
+
+
+def _placeholder_names(shape: _Element) -> tuple[str, str]:
+    """Return number and kind of the placeholder that a shape fills, as keys; "" for another shape."""
+    for properties in shape.iterchildren("{*}nvSpPr", "{*}nvGraphicFramePr"):
+        for element in properties.iter("{*}ph"):
+            kind = attribute_value(element, "type")
+            return f"number {attribute_value(element, 'idx', '0')}", "body" if kind in _BULLETED else kind
+    return "", ""
 
 
 def _placeholder(shape: _Element) -> str | None:
@@ -309,7 +408,7 @@ def _shorten_number(text: str) -> str:
     return f"{float(text):.12g}"
 
 
-def _diagram(root: _Element) -> Iterator[Block]:
+def diagram_blocks(root: _Element) -> Iterator[Block]:
     """Yield the texts of a diagram (SmartArt)."""
     texts = [text for point in root.iter("{*}pt") for _, text, _ in _paragraphs(point)]
     if texts:

@@ -16,6 +16,7 @@ from clew.parse.documents.blocks import (
     Block,
     Heading,
     Item,
+    LeftOut,
     ListBlock,
     Note,
     Paragraph,
@@ -29,7 +30,7 @@ from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import Row, table_from_grid
 
-PARSER = "rtf/3"
+PARSER = "rtf/4"
 MEDIA_TYPE = "application/rtf"
 
 _TOKEN = re.compile(
@@ -46,6 +47,8 @@ _SKIPPED = frozenset(
 )
 #: Groups that programs may ignore and that have text of the page in them.
 _WANTED = frozenset("shpinst footnote shptxt".split())
+#: Words for text that is no text of the document, and why.
+_REASONS = {"strike": "struck out", "striked": "struck out", "v": "hidden", "deleted": "deleted"}
 _CHARACTERS = {
     "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "bullet": "•",
     "emspace": " ", "enspace": " ", "qmspace": " ", "tab": " ", "line": "\n", "lbr": "\n",
@@ -94,7 +97,7 @@ class _Group:
     target: str = "text"  # where text goes: text, skip, fonts, styles, title, footnote or label
     font: int = -1
     unicode_skip: int = 1
-    hidden: bool = False
+    unseen: frozenset[str] = frozenset()  # the words of _REASONS that are in force
     raised: bool = False
 
 
@@ -160,7 +163,8 @@ class _Reader:
         self._styles: dict[int, str] = {}
         self._outlines: dict[int, int] = {}
         self._paragraph = _ParagraphStyle()
-        self._texts = {name: _Text() for name in ("text", "title", "footnote", "label", "styles")}
+        targets = ("text", "title", "footnote", "label", "styles", *_REASONS.values())
+        self._texts = {name: _Text() for name in targets}
         self._skip_characters = 0  # the replacement of a Unicode character
         self._starred = False
         self._items: list[Item] = []
@@ -212,6 +216,8 @@ class _Reader:
         yield from self._end_paragraph()
         yield from self._end_table()
         yield from self._end_list()
+        for reason in dict.fromkeys(_REASONS.values()):
+            yield LeftOut(reason, self._texts[reason].take())
 
     def _end_group(self) -> None:
         target, outer = self._group.target, self._groups[-1].target if self._groups else "text"
@@ -306,10 +312,12 @@ class _Reader:
                 self._group = replace(self._group, unicode_skip=min(max(value or 0, 0), 100))
             case "f":
                 self._group = replace(self._group, font=value or 0)
-            case "v" | "deleted":
-                self._group = replace(self._group, hidden=value != 0)
+            case "v" | "deleted" | "strike" | "striked":
+                unseen = self._group.unseen - {name} if value == 0 else self._group.unseen | {name}
+                self._group = replace(self._group, unseen=unseen)
+                self._texts[_REASONS[name]].add(" ")
             case "plain":
-                self._group = replace(self._group, font=-1, hidden=False, raised=False)
+                self._group = replace(self._group, font=-1, unseen=frozenset(), raised=False)
             case "super" | "nosupersub" | "sub":
                 self._group = replace(self._group, raised=name == "super" and value != 0)
             case "ansicpg":
@@ -353,13 +361,20 @@ class _Reader:
             case "ilvl":
                 self._paragraph.depth = min(max(value or 0, 0), _MAX_LEVEL - 1)
 
+    @property
+    def _target(self) -> str:
+        """Where text goes: text that is not seen, by its reason, to the texts that are left out."""
+        target = self._group.target
+        unseen = self._group.unseen if target in {"text", "footnote"} else ()
+        return _REASONS[min(unseen)] if unseen else target
+
     def _add_bytes(self, data: bytes) -> None:
         if self._skip_characters:
             count = min(self._skip_characters, len(data))
             self._skip_characters -= count
             data = data[count:]
-        target = self._group.target
-        if not data or target in {"skip", "info"} or (self._group.hidden and target == "text"):
+        target = self._target
+        if not data or target in {"skip", "info"}:
             return
         if target == "styles":
             self._add_style_name(data)
@@ -381,9 +396,8 @@ class _Reader:
             text.add_bytes(part, self._default_encoding)
 
     def _add_text(self, text: str) -> None:
-        target = self._group.target
-        if target in self._texts and not (self._group.hidden and target == "text"):
-            self._texts[target].add(text)
+        if self._target in self._texts:
+            self._texts[self._target].add(text)
         self._skip_characters = 0
 
     def _end_paragraph(self) -> Iterator[Block]:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
-from itertools import starmap
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
@@ -25,7 +24,6 @@ from clew.core.text import read_count
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
-    Field,
     Heading,
     Note,
     SourceFile,
@@ -35,7 +33,6 @@ from clew.parse.documents.blocks import (
     table_blocks,
 )
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.fields import field_pairs
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.office_package import OfficePackage, attribute_value, local_name, xml_error
@@ -295,7 +292,7 @@ FORMAT = DocumentFormat(
 def _blocks(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block]:
     # A sheet's name is no title: the first of several does not describe the others.
     yield Title(package.title() or PurePath(name).stem)
-    yield from starmap(Field, field_pairs(package.properties()))
+    yield from package.property_blocks()
     count = 0
     for sheet in Workbook(package, limits).sheets():
         count += 1
