@@ -34,7 +34,7 @@ def test_a_document_is_a_function_of_bytes_parser_and_unit(data: bytes, name: st
     path.write_bytes(data)
     document = read_file(path)
     assert document == parse(data, name) == read_file(path)
-    assert re.search(r"/\d\(passages=paragraph\)$", document.parser)
+    assert re.search(r"/\d+\(passages=paragraph\)$", document.parser)
     by_sentence = read_file(path, unit="sentence")
     assert by_sentence.parser == document.parser.replace("paragraph", "sentence")
     assert by_sentence.key != document.key

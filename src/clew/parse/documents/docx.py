@@ -238,7 +238,48 @@ def _blocks(package: OfficePackage, limits: Limits) -> Iterator[Block]:
     if walker.title or not _GENERATED_TITLE.match(stated_title):
         yield Title(walker.title or stated_title)
     yield from package.property_blocks()
+    shown = {block.text for block in blocks if isinstance(block, Heading | Paragraph)}
+    names = [target for kind, target, _ in package.relationships(main) if kind in {"header", "footer"}]
+    for part in [package.read_xml(name) for name in names if name in package]:
+        yield from _take_unseen(part, marks)
+        yield from _running_lines(part, shown)
+    for control in filter(_is_table_of_contents, root.iter("{*}sdt")):
+        yield LeftOut("table of contents", element_text(control, Footnotes()))
     yield from blocks
+
+
+#: A field that prints the number of a page, or how many there are; and what stands around such numbers.
+_PAGE_FIELD = re.compile(r"\b(?:PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
+_PAGE_NUMBERS = re.compile(
+    r"(?:(?:^|(?<=[|–—·,\t]))\s*[^\W\d_]+\.?\s*)?\ufffc(?:\s*(?:[^\W\d_]+|/)?\s*\ufffc)?"
+)
+
+
+def _running_lines(root: _Element, known: set[str]) -> Iterator[Block]:
+    """Yield each line of a header or footer, without page numbers; those that are ``known`` are left out."""
+    _mark_page_numbers(root)
+    for line in element_text(root, Footnotes()).split("\n"):
+        text = _PAGE_NUMBERS.sub("", line).strip(" \t|–—·,")
+        if text:
+            yield LeftOut("headers and footers", text) if text in known else Paragraph(text)
+            known.add(text)
+
+
+def _mark_page_numbers(root: _Element) -> None:
+    """Put a mark in place of the numbers of pages that fields print."""
+    code, is_result = "", False
+    for element in root.iter("{*}fldSimple", "{*}fldChar", "{*}instrText", "{*}t"):
+        match local_name(element):
+            case "fldSimple" if _PAGE_FIELD.search(attribute_value(element, "instr")):
+                for text in element.iter("{*}t"):
+                    text.text = "\ufffc"
+            case "fldChar":
+                kind = attribute_value(element, "fldCharType")
+                code, is_result = ("", False) if kind == "begin" else (code, kind == "separate")
+            case "instrText":
+                code += element.text or ""
+            case "t" if is_result and _PAGE_FIELD.search(code):
+                element.text = "\ufffc"
 
 
 # Text that is not in force, or not seen
@@ -276,8 +317,9 @@ def _take_unseen(root: _Element | None, styles: dict[str, dict[str, bool]]) -> I
         # A shape that is anchored in struck-out text is not struck out.
         for child in [child for child in run if reason == "hidden" or local_name(child) in _STRUCK]:
             run.remove(child)
-    for text in root.iter("{*}delText") if root is not None else ():
-        yield LeftOut("deleted", text.text or "")
+    for removed in root.iter("{*}del", "{*}moveFrom") if root is not None else ():
+        for text in removed.iter("{*}delText", "{*}t"):
+            yield LeftOut("deleted", text.text or "")
 
 
 def _stated_marks(owner: _Element) -> dict[str, bool]:
@@ -431,7 +473,9 @@ class _BodyWalker:
         text, boxes = paragraph_text(element, self.footnotes)
         mark = next(_children(properties, "rPr"), None)
         is_gone = not text and any(local_name(child) in _GONE for child in (mark if mark is not None else ()))
-        if not is_gone and not _CONTENTS_STYLE.match(style.name.lower()):
+        if _CONTENTS_STYLE.match(style.name.lower()):
+            yield LeftOut("table of contents", text)
+        elif not is_gone:
             yield from self._text_blocks(text, properties, style)
         for box in boxes:
             yield from self._end_list()

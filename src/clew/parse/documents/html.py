@@ -232,6 +232,7 @@ class _TreeWalker:
 
         start = _main_content(self.root)
         dropped = _find_boilerplate(start, self.is_book)
+        yield from _name_boilerplate(start, dropped)
         yield from _take_unseen(start, dropped)
         layout = find_layout_tables(start)
         walk = etree.iterwalk(start, events=("start", "end", "comment"))
@@ -413,6 +414,15 @@ def _main_content(root: _Element) -> _Element:
         if len(elements) == 1 and _text_length(elements[0]) >= _MAIN_SHARE * _text_length(body):
             return elements[0]
     return body
+
+
+def _name_boilerplate(start: _Element, dropped: set[_Element]) -> Iterator[LeftOut]:
+    """Yield the words of the page around its main content, and of elements in it that are left out."""
+    outside = [other for above in start.iterancestors() for other in above if start not in other.iter()]
+    for element in (*outside, *dropped):
+        is_part = isinstance(element.tag, str) and element.tag != "head"
+        if is_part and dropped.isdisjoint(element.iterancestors()) and (words := cell_text(element)):
+            yield LeftOut("menus and the like", words)
 
 
 def _take_unseen(start: _Element, dropped: set[_Element]) -> Iterator[LeftOut]:

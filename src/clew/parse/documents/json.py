@@ -29,9 +29,9 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, SMALLER, Limits
 
-PARSER = "json/2"
+PARSER = "json/3"
 MEDIA_TYPE = "application/json"
-LINES_PARSER = "jsonl/1"
+LINES_PARSER = "jsonl/2"
 LINES_MEDIA_TYPE = "application/x-ndjson"
 
 #: Each level costs a few frames of Python.

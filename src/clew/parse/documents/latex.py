@@ -33,7 +33,7 @@ from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import Row, table_from_grid
 
-PARSER = "latex/3"
+PARSER = "latex/4"
 MEDIA_TYPE = "text/x-tex"
 
 _SECTIONS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4}

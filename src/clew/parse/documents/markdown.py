@@ -81,6 +81,9 @@ def _blocks(text: str, remarks: Sequence[str]) -> Iterator[Block]:
             f"{key}: {', '.join(fields[key])}" for key in _CONTENT_FIELDS if any(fields.get(key, ()))
         ]:
             yield Paragraph("\n".join(lines))
+        others = {key: values for key, values in fields.items() if key not in {"title", *_CONTENT_FIELDS}}
+        for key, values in others.items():
+            yield LeftOut("other front matter", f"{key} {' '.join(values)}")
     yield from markdown_blocks(text)
 
 

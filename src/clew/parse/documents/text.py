@@ -22,7 +22,7 @@ from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 
-PARSER = "plain/1"
+PARSER = "plain/2"
 MEDIA_TYPE = "text/plain"
 
 #: A line longer than this was not wrapped by hand, so it is a paragraph of its own.

@@ -111,14 +111,14 @@ def bounding_box(lines: Sequence[Line]) -> Box:
 class PageLines:
     """A page as lines in reading order, without ``margin_lines``; ``label`` is the page number printed on it.
 
-    ``kept`` are texts of the margin that stand nowhere before it; ``repeated`` all others.
+    ``running`` are texts of the margin that stand nowhere before it; ``repeated`` all others.
     """
 
     page: Page
     lines: list[Line]
     label: str = ""
     margin_lines: list[Line] = field(default_factory=list)
-    kept: list[tuple[str, Line]] = field(default_factory=list)
+    running: list[tuple[str, Line]] = field(default_factory=list)
     repeated: list[str] = field(default_factory=list)
 
 
@@ -332,7 +332,7 @@ def _keep_running_lines(pages: Sequence[PageLines]) -> None:
             text = _strip_page_number(line.text, page_lines)
             if any(map(str.isalpha, text)) and _shape(text) not in known and not _page_number(text):
                 known.add(_shape(text))
-                page_lines.kept.append((text, line))
+                page_lines.running.append((text, line))
                 page_lines.repeated.append(line.text.replace(text, "", 1))
             else:
                 page_lines.repeated.append(line.text)

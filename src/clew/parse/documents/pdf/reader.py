@@ -239,7 +239,7 @@ def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentB
         page = page_lines.page
         box = Box(page.number, 0, 0, round(page.width, 1), round(page.height, 1))
         builder.add_page(page.number, page_lines.label, box)
-        for text, line in page_lines.kept:
+        for text, line in page_lines.running:
             builder.add_paragraph(text, [line.box])
         for text in page_lines.repeated:
             builder.leave_out("headers and footers", text)
