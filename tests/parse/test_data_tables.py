@@ -229,3 +229,67 @@ def test_a_row_that_adds_up_all_others_is_a_total_whatever_its_name():
     assert [row.is_total for row in first.rows] == [True, False, False, False]
     other = build_data_table(Table(("Name", "May", "June"), (*rows[:3], ("Di", "12", "13.4"))))
     assert not any(row.is_total for row in other.rows)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("20231234", "20235678", "20239999"),  # a series
+        ("4711000101", "4711000102", "4711000977", "—"),
+        ("9783161484100", "9780306406157", "9781861972712"),  # ISBN
+        ("4006381333931", "5901234123457", "8711253001202"),  # GTIN, far from each other
+        ("378282246310005", "371449635398431", "378734493671000"),  # cards
+        ("DE89 3704 0044 0532 0130 00", "DE02 1203 0000 0000 2020 51"),
+        ("004712345678", "004787654321"),
+        ("+49 351 4456677", "+49 30 1234567"),
+        ("12345678901234567890", "12345678901234567891"),
+    ],
+)
+def test_identifiers_are_no_numbers(cells):
+    table = build_data_table(Table(("Name", "Code"), tuple((f"n{n}", cell) for n, cell in enumerate(cells))))
+    assert table.columns[1].type == "text"
+    assert table.values(1) == list(cells)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("1204350", "3310000", "2987600"),  # of one length, and far from each other
+        ("20231234", "20231234", "20239999"),  # one of them twice
+        ("20,231,234", "20,235,678", "20,239,999"),
+        ("10482", "10485", "10487"),
+        ("1990", "1991", "1992"),
+        ("2100000000000", "3400000000000", "1900000000000"),
+    ],
+)
+def test_measures_are_no_identifiers(cells):
+    table = build_data_table(Table(("Name", "Size"), tuple((f"n{n}", cell) for n, cell in enumerate(cells))))
+    assert table.columns[1].type == "number"
+
+
+def test_a_row_that_fills_no_blank_of_the_header_is_none_of_it():
+    ragged = build_data_table(
+        Table(
+            ("Ship", "Port", "Year", ""),
+            (("Tern", "Ardle", "1924", ""), ("Dunlin", "Corsa", "1930", "extra")),
+        )
+    )
+    assert [column.name for column in ragged.columns] == ["ship", "port", "year", "column_4"]
+    assert len(ragged.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimals"),
+    [
+        (("1.234,56", "75,2"), 2),
+        (("£0.10", "£1,250.75"), 2),
+        (("CHF 12'500.505", "CHF 8"), 3),
+        (("1,17,100.2", "9,80,000"), 1),
+        (("1,204", "987"), 0),
+        (("0.30000000000000004", "1.1"), 0),
+        (("1.5e-7", "2e-7"), 0),
+    ],
+)
+def test_decimals_of_a_column(cells, decimals):
+    table = build_data_table(Table(("Name", "Size"), tuple((f"n{n}", cell) for n, cell in enumerate(cells))))
+    assert table.count_decimals(1) == decimals

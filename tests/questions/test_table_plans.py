@@ -475,3 +475,46 @@ def test_a_plan_is_compared_with_the_bound_that_the_question_gives(asked, condit
     )
     names = ("bounded as the question says", "with or without the bound", "bounded without a word")
     assert tuple(read.features[place, TABLE_FEATURES.index(name)] for name in names) == compared
+
+
+NO_RESULT = "(formula without stored result)"
+STOCK = (
+    ("Item", "Group", "Fee", "Value"),
+    ("Rope", "A", "0.1", "40.25"),
+    ("Tar", "A", "0.2", NO_RESULT),
+    ("Hemp", "B", "0.3", ""),
+    ("Pitch", "B", "0.45", "12.5"),
+)
+
+
+def test_sums_of_cells_are_exact():
+    arrays = TableArrays(build_data_table(Table(STOCK[0], STOCK[1:])))
+
+    def compute(aggregate, *names):
+        conditions = (Condition(0, "=", names),) if names else ()
+        return arrays.run(TableQuery(arrays.table, aggregate, 2, conditions))[0].value
+
+    assert compute("sum", "Rope", "Tar") == 0.3 and compute("sum", "Rope", "Tar", "Hemp") == 0.6
+    assert compute("average", "Rope", "Tar", "Hemp") == 0.2 and compute("median", "Rope", "Tar") == 0.15
+    assert compute("sum") == 1.05
+
+
+def test_nothing_is_computed_past_a_formula_without_a_result():
+    table = build_data_table(Table(STOCK[0], STOCK[1:]))
+    arrays = TableArrays(table)
+    in_a, in_b = (Condition(1, "=", (group,)) for group in "AB")
+    query = TableQuery(table, "sum", 3, (in_a,))
+    for aggregate in ("sum", "average", "maximum", "minimum", "median"):
+        (row,) = arrays.run(replace(query, aggregate=aggregate))
+        assert row.value is None and row.rows.tolist() == [1]
+    assert arrays.run(replace(query, conditions=(in_b,)))[0].value == 12.5
+    assert arrays.run(replace(query, aggregate="count"))[0].value == 2
+    assert (
+        arrays.run(replace(query, aggregate="share", part=(Condition(0, "=", ("Rope",)),)))[0].value is None
+    )
+    # Who has the highest value is not known, neither among rows nor among groups.
+    highest = TableQuery(table, "values", 3, group=0, descending=True, limit=1)
+    assert [row.value for row in arrays.run(highest)] == [None]
+    assert [row.value for row in arrays.run(replace(highest, aggregate="sum", group=1))] == [None]
+    assert arrays.run(replace(highest, conditions=(in_b,)))[0].name == "Pitch"
+    assert [row.cells[3] for row in table.rows] == ["40.25", "", "", "12.5"]

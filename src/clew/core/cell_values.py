@@ -22,8 +22,12 @@ _AMOUNT = re.compile(
     rf"(?P<close>[\s)]*)(?P<percent>%?) ?(?P<note>(?:\(\w{{1,2}}\)|[*†‡§]|(?<!10)(?<![⁰¹²³⁴-⁹])[⁰¹²³⁴-⁹]{{1,2}})*)",
     re.IGNORECASE,
 )
+#: Stands in the cell of a formula whose result the file does not hold.
+NO_RESULT = "(formula without stored result)"
 #: What stands where a value is missing or zero.
-_EMPTY = re.compile(r"(?:[$€£]\s*)?[-–—−]+\s*%?|n/?a|n/m|nm|\*+|\.{2,}|", re.IGNORECASE)
+_EMPTY = re.compile(
+    rf"(?:[$€£]\s*)?[-–—−]+\s*%?|n/?a|n/m|nm|\*+|\.{{2,}}|{re.escape(NO_RESULT)}|", re.IGNORECASE
+)
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
     r"|(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?\s+(?:\d{1,2},?\s+)?(?:19|20)\d\d"

@@ -18,7 +18,7 @@ from datetime import date
 from functools import partial
 from typing import Any, Literal
 
-from clew.core.cell_values import CellValue, cell_value, read_cell, read_scale
+from clew.core.cell_values import NO_RESULT, CellValue, cell_value, read_cell, read_scale
 from clew.core.types import HEADERS_UNCERTAIN, Node, RowPlace, Table
 from clew.core.values import month_number
 from clew.parse.documents.tables import complete_table, split_titles, trim_grid
@@ -51,6 +51,8 @@ _TYPED_SHARE = 0.75
 _TYPE_SAMPLE = 2_000
 #: A number of more digits is a code, too: it would lose the last ones.
 _MOST_DIGITS = 15
+#: Identifiers have at least so many digits, so many with a check digit; fewer cells do not show what they are.
+_LEAST_DIGITS, _CHECKED_DIGITS, _FEWEST_IDENTIFIERS = 7, 12, 3
 #: Names of views and columns are cut to so many characters.
 _NAME_LENGTH = 48
 #: How scales are named.
@@ -194,6 +196,18 @@ class DataTable:
         """Return what a cell says, with its unit and scale."""
         return cell_value(self.table, row.number, position)
 
+    def count_decimals(self, position: int) -> int:
+        """Return the most decimals with which a number of a column is printed; 0 where they are the noise of binary
+        fractions."""
+        mark = "," if self.columns[position].notation == "decimal comma" else "."
+        ends = (_DECIMALS[mark].search(cell) for cell in {row.cells[position] for row in self.rows})
+        most = max((len(end[1]) for end in ends if end), default=0)
+        return most if most <= MOST_DECIMALS else 0
+
+    def lacks_result(self, row: DataRow, position: int) -> bool:
+        """Return whether a cell holds a formula whose result is not stored: no other number stands for it."""
+        return self.table.rows[row.number][position] == NO_RESULT
+
     def to_dict(self) -> dict[str, Any]:
         """Return the place and the columns, and how many rows there are."""
         return {
@@ -207,6 +221,11 @@ class DataTable:
             "rows": len(self.rows),
             "columns": [column.to_dict() for column in self.columns],
         }
+
+
+_DECIMALS = {mark: re.compile(rf"{re.escape(mark)}(\d+)(?![\d.,eE])") for mark in ".,"}
+#: Numbers with more decimals are not added up exactly, nor shown with all of them.
+MOST_DECIMALS = 9
 
 
 def convert_column(cells: Sequence[str], type: ColumnType, notation: Notation = "") -> list[Value]:
@@ -295,8 +314,6 @@ def _vote_for_notation(counts: Counter[str]) -> tuple[ColumnType, Notation] | No
     read most of its filled cells. Where days fit both ways, the day comes first."""
     filled = {cell: count for cell, count in counts.items() if read_cell(cell).kind != "empty"}
     least = max(_TYPED_SHARE * sum(filled.values()), 1)
-    if any(map(_is_code, filled)):
-        return None
     votes: list[tuple[int, ColumnType, Notation]] = [
         (
             sum(count for cell, count in filled.items() if _NOTATIONS[notation](cell, notation) is not None),
@@ -320,6 +337,32 @@ _VOTERS: tuple[tuple[ColumnType, Notation], ...] = (
 def _is_code(cell: str) -> bool:
     """Return whether a cell is a code of digits: 00501 as a number would lose its zeros."""
     return cell.isdigit() and (len(cell) > _MOST_DIGITS or (len(cell) > 1 and cell[0] == "0"))
+
+
+def _are_identifiers(counts: Counter[str]) -> bool:
+    """Return whether cells are numbers that count or measure nothing: whole, long, of one length, each another, and
+    either close together, as those of a series are, or all with a check digit."""
+    cells = [cell for cell in counts if cell.isdecimal()]
+    are_alike = all(len(cell) == len(cells[0]) >= _LEAST_DIGITS and counts[cell] == 1 for cell in cells)
+    if not are_alike or len(cells) < _FEWEST_IDENTIFIERS:
+        return False
+    if any(read_cell(cell).kind != "empty" for cell in counts if not cell.isdecimal()):
+        return False
+    numbers = sorted(map(int, cells))
+    are_checked = len(cells[0]) >= _CHECKED_DIGITS and any(
+        all(_has_check_digit(cell, added) for cell in cells) for added in _CHECKS
+    )
+    return are_checked or numbers[-1] - numbers[0] < numbers[0] / 100
+
+
+#: What each digit in an even place, from the right, adds to a sum that ends in 0: of article numbers (ISBN, GTIN), of
+#: numbers of cards.
+_CHECKS = "0369258147", "0246813579"
+
+
+def _has_check_digit(digits: str, added: str) -> bool:
+    own = (added[int(digit)] if place % 2 else digit for place, digit in enumerate(reversed(digits)))
+    return sum(map(int, own)) % 10 == 0
 
 
 def _read_number(cell: str) -> float | None:
@@ -356,7 +399,12 @@ def build_data_table(table: Table, prefix: str = "", first: int = 0) -> DataTabl
     places = (_RECORD,) * (len(padded) - count) if len(padded) > _MAX_STATEMENT else table.row_places
     table = complete_table(replace(table, header=header, rows=padded[count:], row_places=places))
     body = tuple(
-        DataRow(number, f"{prefix}{first + count + number}", row, place)
+        DataRow(
+            number,
+            f"{prefix}{first + count + number}",
+            tuple("" if cell == NO_RESULT else cell for cell in row) if NO_RESULT in row else row,
+            place,
+        )
         for number, (row, place) in enumerate(zip(table.rows, table.row_places, strict=True))
         if place.kind != "heading"
     )
@@ -432,10 +480,10 @@ _MAX_HEADER_ROWS = 5
 
 def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
     """Return how many of the first rows belong to the header: they have no label, or one that names a unit or heads
-    periods, and no value. The rows of units below the periods ("£m") are such rows. Below a header without blanks
-    a row with a label has nothing but periods, or it is one of the table: a year may stand in it."""
+    periods, and no value. The rows of units below the periods ("£m") are such rows. A row with a label that fills no
+    blank of the header has nothing but periods, or it is one of the table: a year may stand in it."""
     count = 0
-    has_names, is_whole = any(cell.strip() for cell in header[1:]), all(map(str.strip, header))
+    has_names = any(cell.strip() for cell in header[1:])
     has_periods = any(_PERIOD_CELL.fullmatch(cell.strip()) for cell in header[1:])
     for row in rows[:_MAX_HEADER_ROWS]:
         label, cells = row[0].strip() if row else "", [cell.strip() for cell in row[1:] if cell.strip()]
@@ -453,7 +501,7 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
             blank = [place for place in range(len(row)) if not any(each[place].strip() for each in above)]
             names_blank = 2 * len(blank) > len(row) and blank[0] == 0 and all(row[place] for place in blank)
             is_header = are_names and (
-                (are_periods and not has_periods and (all(periods) or not is_whole))
+                (are_periods and not has_periods and (all(periods) or _fills_blank(header, row)))
                 or (not has_names and len(cells) > 1)
                 or (has_names and names_blank and read_cell(label).kind == "text")
             )
@@ -464,6 +512,10 @@ def _count_more_header_rows(header: Sequence[str], rows: Sequence[tuple[str, ...
         has_names, has_periods = True, has_periods or are_periods
         count += 1
     return count if count < len(rows) else 0
+
+
+def _fills_blank(header: Sequence[str], row: Sequence[str]) -> bool:
+    return any(cell.strip() and not name.strip() for name, cell in zip(header, row, strict=True))
 
 
 def _is_name(cell: str) -> bool:
@@ -517,7 +569,7 @@ def _describe_column(name: str, header: str, cells: Sequence[str], table: Table,
     others = {cell: read_cell(cell) for cell in unread}
     filled = plain + sum(counts[cell] for cell, value in others.items() if value.kind != "empty")
     numbers = plain + sum(counts[cell] for cell, value in others.items() if value.kind == "number")
-    is_code = any(map(_is_code, counts))
+    is_code = any(map(_is_code, counts)) or _are_identifiers(counts)
     days = [_read_digits_day(cell, "digits") for cell in counts if _PLAIN_NUMBER.fullmatch(cell)]
     if days and plain == filled and all(days):
         return DataColumn(name, header, "date", notation="digits")
@@ -537,7 +589,7 @@ def _describe_column(name: str, header: str, cells: Sequence[str], table: Table,
         )
     if filled and sum(counts[cell] for cell in others if parse_day(cell)) >= _TYPED_SHARE * filled:
         return DataColumn(name, header, "date")
-    if vote := _vote_for_notation(counts):
+    if not is_code and (vote := _vote_for_notation(counts)):
         type, notation = vote
         column = table.columns[place]
         unit, scale = (column.unit, column.scale) if type == "number" else ("", 1.0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from clew.parse.data_tables import DataTable
+from clew.parse.data_tables import MOST_DECIMALS, DataTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,6 +169,28 @@ def _sql_literal(value: str | float | date) -> str:
     return f"date '{value}'" if isinstance(value, date) else f"{value:.15g}"
 
 
+def find_step(numbers: Floats) -> float | None:
+    """Return the power of ten by which numbers are whole, so that they are added up exactly; None where they have
+    more decimals than money and measures have, or too many digits.
+
+    >>> find_step(np.array([0.1, 0.25, np.nan])), find_step(np.array([1 / 3]))
+    (100.0, None)
+    """
+    known = numbers[~np.isnan(numbers)]
+    for places in range(MOST_DECIMALS + 1):
+        step = 10.0**places
+        units = np.rint(known * step)
+        if np.abs(units).max(initial=0) >= _EXACT:
+            return None
+        if np.array_equal(units / step, known):
+            return step
+    return None
+
+
+#: Up to this size, a float times a power of ten is nearest to the whole number that it stands for.
+_EXACT = 2.0**50
+
+
 @dataclass(frozen=True, slots=True)
 class ResultRow:
     """A row of a result: the ``name`` of its group ("" without groups), the ``value`` (None where no row has one),
@@ -191,6 +213,8 @@ class TableArrays:
         self._places = cache(self._place_texts)
         # Most of the plans that a question may mean share their conditions.
         self._meets = lru_cache(_REMEMBERED)(self._compare)
+        self._lacks_result = cache(self._find_lacking)
+        self._step = cache(lambda column: find_step(self.numbers(column)))
         self._is_total = np.array([row.is_total for row in table.rows], dtype=np.bool_)
 
     def _numbers(self, column: int) -> Floats:
@@ -212,6 +236,10 @@ class TableArrays:
     def _empty(self, column: int) -> Mask:
         """Return which rows have no value in a column."""
         return np.array([value is None for value in self.table.values(column)], dtype=np.bool_)
+
+    def _find_lacking(self, column: int) -> Mask:
+        """Return which rows have a formula without a stored result in a column."""
+        return np.array([self.table.lacks_result(row, column) for row in self.table.rows], dtype=np.bool_)
 
     def _place_texts(self, column: int) -> dict[str, int]:
         """Return the positions of the distinct cells of a column."""
@@ -287,6 +315,9 @@ class TableArrays:
                 if len(part)
             ]
         if query.descending is not None:
+            unknown = [row for row in results if row.value is None and len(row.rows)]
+            if unknown:  # none of the others is the first for sure
+                return unknown
             sign = -1 if query.descending else 1
             results.sort(key=lambda row: sign * row.value if isinstance(row.value, float) else np.inf)
         return results[query.cut]
@@ -309,6 +340,9 @@ class TableArrays:
         assert query.column is not None
         kind = self.table.columns[query.column].type
         if query.descending is not None:
+            lacking = rows[self._lacks_result(query.column)[rows]]
+            if lacking.size:  # none of the others is the first for sure
+                return [ResultRow("", None, lacking)]
             amounts = self.amounts(query.column)[rows]
             rows = rows[np.argsort(-amounts if query.descending else amounts, kind="stable")]
         rows = rows[query.cut]
@@ -326,6 +360,10 @@ class TableArrays:
     def _aggregate(self, query: TableQuery, name: str, rows: NDArray[np.int64]) -> ResultRow:
         if query.aggregate == "count":
             return ResultRow(name, float(len(rows)), rows)
+        if query.column is not None and query.aggregate != "distinct":
+            lacking = rows[self._lacks_result(query.column)[rows]]
+            if lacking.size:
+                return ResultRow(name, None, lacking)
         if query.aggregate == "share":
             part = rows[self._mask(query.part)[rows]]
             whole = rows.size if query.column is None else np.nansum(self.numbers(query.column)[rows])
@@ -345,7 +383,8 @@ class TableArrays:
         rows, numbers = rows[~np.isnan(numbers)], numbers[~np.isnan(numbers)]
         if not len(rows):
             return ResultRow(name, None, rows)
-        value = float(_COMPUTE[query.aggregate](numbers))
+        step = self._step(query.column)
+        value = float(_COMPUTE[query.aggregate](np.rint(numbers * step) if step else numbers)) / (step or 1.0)
         if query.aggregate in {"maximum", "minimum"}:
             rows = rows[numbers == value]
         return ResultRow(name, value, rows)

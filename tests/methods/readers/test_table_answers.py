@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import openpyxl
+
 import clew
 from clew.core.trail import TrailRecorder
 from clew.core.types import STATED_FROM, Table
@@ -78,13 +80,19 @@ def test_a_number_of_a_file_of_data_says_what_it_is(tmp_path):
         written = say(TableQuery(table, "sum", 3), question="What is the number for ships?")
         assert written == ("42", "42 (ships number)")
         assert say(TableQuery(table, "count")) == ("2 rows of waits", "2 rows of waits")
-        assert say(other, DIFFERENCE, first) == ("8", f"8 (Alder Quay 18.7 against Brant Dock 10.7; {what})")
-        assert say(first, DIFFERENCE, other) == ("-8", f"8 (Alder Quay 18.7 against Brant Dock 10.7; {what})")
+        assert say(other, DIFFERENCE, first) == (
+            "8.0",
+            f"8.0 (Alder Quay 18.7 against Brant Dock 10.7; {what})",
+        )
+        assert say(first, DIFFERENCE, other) == (
+            "-8.0",
+            f"8.0 (Alder Quay 18.7 against Brant Dock 10.7; {what})",
+        )
         assert say(first, DIFFERENCE, cell("Alder Quay", 2))[1] == (
             "3.1 (Jan 24 18.7 against Feb 24 15.6; Waiting time for a berth)"
         )
-        assert say(first, HIGHER, other) == ("Alder Quay", f"Alder Quay, by 8 (18.7 against 10.7; {what})")
-        assert say(first, LOWER, other)[1] == f"Brant Dock, by 8 (10.7 against 18.7; {what})"
+        assert say(first, HIGHER, other) == ("Alder Quay", f"Alder Quay, by 8.0 (18.7 against 10.7; {what})")
+        assert say(first, LOWER, other)[1] == f"Brant Dock, by 8.0 (10.7 against 18.7; {what})"
         even = cell("Alder Quay", 2), HIGHER, cell("Brant Dock", 2)
         assert say(*even)[1] == ("Alder Quay and Brant Dock (15.6 each; Feb 24, Waiting time for a berth)")
         even = cell("Alder Quay", 4), HIGHER, cell("Brant Dock", 4)
@@ -105,3 +113,44 @@ def test_the_name_of_a_row_stands_beside_its_code():
     named = TablePlan(TableQuery(table, "values", 1, (Condition(2, "=", (2.0,)),)))
     reading = TableReading(named, named.say(), 0.9, run_table_plan(TableArrays(table), named))
     assert describe_reading("Which boats lie at berth 2?", reading) == ["Oster"]
+
+
+def test_computed_numbers_have_the_decimals_of_the_cells(tmp_path):
+    (tmp_path / "dues.csv").write_text(
+        "Quay;Dues (CHF);Weight\nOld;1'250.50;1.125\nNew;2'000.00;2\nFar;0.10;3.5\n"
+    )
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.add([tmp_path / "dues.csv"])
+        snapshot = base.store.snapshot()
+        (table,) = open_tables(snapshot)
+
+        def say(aggregate, column, *names):
+            conditions = (Condition(0, "=", names),) if names else ()
+            plan = TablePlan(TableQuery(table, aggregate, column, conditions))
+            reading = TableReading(plan, plan.say(), 0.9, run_table_plan(TableArrays(table), plan))
+            return answer_reading("?", reading, snapshot, TrailRecorder(), is_data=True).text
+
+        assert (
+            say("sum", 1) == "3,250.60 (Dues (CHF))"
+            and say("sum", 1, "Old", "New") == "3,250.50 (Dues (CHF))"
+        )
+        assert say("average", 1) == "1,083.53 (Dues (CHF))"
+        assert say("sum", 2) == "6.625 (Weight)" and say("average", 2) == "2.208 (Weight)"
+
+
+def test_a_formula_without_a_stored_result_is_said(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (
+        ("Item", "Price", "Total"),
+        ("Rope", 4, "=B2*10"),
+        ("Tar", 3, "=B3*10"),
+        ("Hemp", 2, 20),
+        ("Oil", 1, None),
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "stock.xlsx")
+    with clew.open(tmp_path / "base", create=True) as base:
+        base.add([tmp_path / "stock.xlsx"])
+        answers = [base.ask(f"What is the total of {item}?") for item in ("Rope", "Tar", "Hemp", "Oil")]
+    assert all(answer.text.startswith("Not given: a formula has no stored result") for answer in answers[:2])
+    assert answers[2].text.startswith("20") and answers[3].text.startswith("Not given: the cell is empty")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -259,3 +260,32 @@ def test_variables_of_python_are_out_of_reach():
     with pytest.raises(UsageError, match="no table named"):
         query("select * from secret")
     assert secret
+
+
+def test_what_is_computed_is_exact():
+    rows = (("x", "0.1", "9,007,199,254.74"), ("y", "0.2", "12,345,678,901.01"), ("z", "0.3", "0.02"))
+    table = build_data_table(Table(("Name", "Fee", "Sum"), rows), "k:")
+
+    def ask(text):
+        (row,) = run_query(
+            f"select {text} from fees", {"fees": "fees"}, lambda name: replace(table, name=name)
+        ).rows
+        return row
+
+    assert ask("sum(fee), avg(fee), sum(fee * 3)") == (0.6, 0.2, 1.8)
+    assert ask("median(fee) filter (where fee < 0.25), quantile_cont(fee, 0.25)") == (0.15, 0.15)
+    assert ask('sum("sum"), sum(fee * "sum")') == (21352878155.77, 3369855705.682)
+    assert ask("100.0 * sum(fee) filter (where fee >= 0.2) / sum(fee)") == (83.3333333333333,)
+    assert ask("list(fee)") == ([0.1, 0.2, 0.3],)
+    assert ask("sum(99999999999999999999)")[0] == 3 * 99999999999999999999
+
+
+def test_identifiers_are_text_in_sql():
+    rows = tuple((name, f"2023{number}") for name, number in (("a", 1234), ("b", 5678), ("c", 9999)))
+    table = build_data_table(Table(("Name", "Invoice number"), rows), "k:")
+    load = {"bills": replace(table, name="bills")}.__getitem__
+    assert run_query("select max(invoice_number) from bills", {"bills": "bills"}, load).rows == (
+        ("20239999",),
+    )
+    with pytest.raises(UsageError, match="sum"):
+        run_query("select sum(invoice_number) from bills", {"bills": "bills"}, load)

@@ -12,6 +12,7 @@ import openpyxl
 import pytest
 from openpyxl.chart import BarChart
 from openpyxl.styles import PatternFill
+from openpyxl.worksheet.table import Table
 
 from bad_files import changed_zip, good_xlsx
 from clew.core.errors import UnreadableFile
@@ -305,3 +306,81 @@ def test_what_an_export_states_above_its_table_is_another_table() -> None:
         "| 02.01.2024: Payee: Rent; Amount: -900,00",
         "| 05.01.2024: Payee: Pay; Amount: 2.500,00",
     ]
+
+
+def test_hidden_rows_and_columns_are_left_out_and_counted() -> None:
+    book = book_of([["Ship", "Cargo", "Rate", "Port"], ["Tern", "salt", 4, "Ardle"], ["Ghost", "lead", 9, "Vey"],
+                    ["Plover", "tar", 3, "Brenn"], ["Shade", "ash", 8, "Corsa"]])  # fmt: skip
+    book.active.row_dimensions[3].hidden = True
+    book.active.row_dimensions[5].hidden = True
+    book.active.column_dimensions["C"].hidden = True
+    document = read(save(book), "b.xlsx")
+    # A row that is hidden in its middle does not divide a table.
+    assert outline(document)[1:] == ["| Tern: Cargo: salt; Port: Ardle", "| Plover: Cargo: tar; Port: Brenn"]
+    assert document.notes == ("11 words left out: 11 hidden",)
+
+
+def test_columns_are_hidden_in_runs_and_rows_by_filters_and_outlines() -> None:
+    rows = (
+        '<row r="1"><c r="A1" t="str"><v>Item</v></c><c r="B1" t="str"><v>Cost</v></c>'
+        '<c r="C1" t="str"><v>Cut</v></c><c r="D1" t="str"><v>Price</v></c></row>'
+        '<row r="2"><c r="A2" t="str"><v>Rope</v></c><c r="B2"><v>1</v></c>'
+        '<c r="C2"><v>2</v></c><c r="D2"><v>7</v></c></row>'
+        '<row r="3" hidden="true" outlineLevel="1"><c r="A3" t="str"><v>Tar</v></c><c r="D3"><v>8</v></c></row>'
+        '<row r="4"><c r="A4" t="str"><v>Hemp</v></c><c r="D4"><v>9</v></c></row>'
+    )
+    columns = '<cols><col min="1" max="1" hidden="0"/><col min="2" max="3" hidden="1" collapsed="1"/></cols>'
+    document = read(xlsx(rows, columns, '<autoFilter ref="A1:D4"/>'), "b.xlsx")
+    assert outline(document)[1:] == ["| Rope: Price: 7", "| Hemp: Price: 9"]
+    assert document.notes == ("6 words left out: 6 hidden",)
+    everything = '<cols><col min="1" max="16384" hidden="1"/></cols>'
+    both = book_of([["Item", "Price"], ["Rope", 4]], "Open")
+    shut = both.create_sheet("Shut")
+    shut.append(["Item", "Price"])
+    shut.column_dimensions.group("A", "Z", hidden=True)
+    assert read_outline(save(both), "b.xlsx") == ["# Open", "| Open. Rope: Price: 4"]
+    with pytest.raises(UnreadableFile):
+        read(xlsx(rows, everything), "b.xlsx")
+
+
+def test_a_formula_without_a_stored_result_is_told_from_an_empty_cell() -> None:
+    rows = (
+        '<row><c t="str"><v>Item</v></c><c t="str"><v>Price</v></c><c t="str"><v>Total</v></c></row>'
+        '<row><c t="str"><v>Rope</v></c><c><v>4</v></c><c><f>B2*10</f></c></row>'
+        '<row><c t="str"><v>Tar</v></c><c><v>3</v></c><c><f t="shared" si="0"/><v></v></c></row>'
+        '<row><c t="str"><v>Hemp</v></c><c><v>2</v></c><c/></row>'
+        '<row><c t="str"><v>Pitch</v></c><c><v>1</v></c><c t="str"><f>""</f></c></row>'
+    )
+    document = read(xlsx(rows), "b.xlsx")
+    assert outline(document)[1:] == [
+        "| Rope: Price: 4; Total: (formula without stored result)",
+        "| Tar: Price: 3; Total: (formula without stored result)",
+        "| Hemp: Price: 2",
+        "| Pitch: Price: 1",
+    ]
+    assert document.notes[0].startswith("sheet 'Sheet': 2 formulas have no stored result")
+
+
+def test_the_header_that_a_workbook_declares() -> None:
+    pairs = [["Ship", "Captain"], ["Tern", "Ada Holm"], ["Plover", "Bo Strand"], ["Dunlin", "Jory Penn"]]
+    assert sheet(pairs)[1] == "| Ship: Captain"  # names and values, or a header: the cells do not say
+    named, filtered = book_of(pairs), book_of([["Fleet"], *pairs])
+    named.active.add_table(Table(displayName="Captains", ref="A1:B4"))
+    filtered.active.auto_filter.ref = "A2:B5"
+    headless = book_of(pairs)
+    headless.active.add_table(Table(displayName="Captains", ref="A1:B4", headerRowCount=0))
+    assert read_outline(save(named), "b.xlsx")[1:3] == [
+        "| Tern: Captain: Ada Holm",
+        "| Plover: Captain: Bo Strand",
+    ]
+    assert read_outline(save(filtered), "b.xlsx")[1] == "| Fleet. Tern: Captain: Ada Holm"
+    assert "| Ship: Captain" in read_outline(save(headless), "b.xlsx")
+
+
+def test_long_whole_numbers_keep_all_digits() -> None:
+    digits = "12345678901234567890", "9007199254740993", "4929123412341234"
+    rows = "".join(
+        f'<row><c t="str"><v>r{n}</v></c><c><v>{text}</v></c></row>' for n, text in enumerate(digits)
+    )
+    data = xlsx('<row><c t="str"><v>Holder</v></c><c t="str"><v>Account</v></c></row>' + rows)
+    assert read_outline(data, "b.xlsx")[1:] == [f"| r{n}: Account: {text}" for n, text in enumerate(digits)]

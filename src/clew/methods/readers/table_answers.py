@@ -181,12 +181,13 @@ def answer_reading(
     query, result = reading.plan.query, reading.result
     rows = [row for row in (*result.rows, *result.others) if len(row.rows)]
     values = describe_reading(question, reading, is_data)
+    reason = "" if values else _say_why_empty(reading.plan, rows)
     trail.add(
         TableQueryStep(
             reading.plan.sql,
             "clew's parser",
             query.table.name,
-            "answered" if values else "no row fits" if not rows else "the cell is empty",
+            reason or "answered",
             seconds=time.perf_counter() - started,
         )
     )
@@ -195,11 +196,7 @@ def answer_reading(
     source = f"from {count:,} row{'s' * (count != 1)} of the table '{query.table.name}'"
     if reading.plan.formula not in ("", MEAN_DIFFERENCE):
         source = f"of {', '.join(cell for _, cell, _ in cells)}, {source}"
-    empty = (
-        ""
-        if values
-        else f"Not given: {'the cell is empty' if rows else 'no row fits'}. Read as: {reading.sentence}"
-    )
+    empty = f"Not given: {reason}. Read as: {reading.sentence}"
     plan = Plan("table", reading.plan.sql, reading.plan.operation)
     printed = _explain(question, reading, values) if values and is_data else values
     return replace(
@@ -209,6 +206,15 @@ def answer_reading(
         confidence=reading.probability,
         formula=f"Read as: {reading.sentence}. Computed {source}.",
     )
+
+
+def _say_why_empty(plan: TablePlan, rows: Sequence[ResultRow]) -> str:
+    table = plan.query.table
+    columns = plan.along or plan.measured
+    cells = ((table.rows[place], column) for row in rows for place in row.rows.tolist() for column in columns)
+    if any(table.lacks_result(row, column) for row, column in cells):
+        return "a formula has no stored result (open and save the file in a spreadsheet program)"
+    return "the cell is empty" if rows else "no row fits"
 
 
 def _cells_of(reading: TableReading) -> Iterator[tuple[str, str, int | None]]:
@@ -333,7 +339,7 @@ def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str, what: str)
             return value
         column = query.table.columns[query.column]
         name = row.name if plan.query.column == plan.other.column else column.header or column.name
-        sides.append((row.value, name, _describe_number(query, row.value, row)))
+        sides.append((row.value, name, _describe_number(query, row.value, row, (query.column,))))
     sides.sort(reverse=plan.formula != LOWER)
     (first, name, text), (second, other, other_text) = sides
     what = f"; {what}" if what else ""
@@ -341,7 +347,7 @@ def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str, what: str)
         return f"{value.removeprefix('-')} ({name} {text} against {other} {other_text}{what})"
     if first == second:
         return f"{value} ({text} each{what})"
-    by = _describe_number(plan.query, abs(first - second), rows[0])
+    by = _describe_number(plan.query, abs(first - second), rows[0], plan.measured)
     return f"{value}, by {by} ({text} against {other_text}{what})"
 
 
@@ -369,7 +375,9 @@ def _describe_result(reading: TableReading, is_data: bool) -> list[str]:
         return [f"{format_amount(round(number, 2), '', 1.0)} day{'s' * (number != 1)}"]
     if plan.formula == CHANGE:
         return [_format_percent(result.number, is_data)]
-    return [_describe_number(plan.query, result.number, rows[0], is_data and plan.formula == MEAN)]
+    is_average = plan.formula == MEAN
+    places = () if is_average and not is_data else plan.along or plan.measured
+    return [_describe_number(plan.query, result.number, rows[0], places, is_average)]
 
 
 def _format_percent(number: float, is_data: bool) -> str:
@@ -403,9 +411,9 @@ def _describe_results(
         elif query.aggregate == "count":
             text = f"{result.value:,.0f}"
         else:
-            text = _describe_number(
-                query, result.value, result, is_data and query.aggregate in ("average", "median"), is_data
-            )
+            is_average = query.aggregate in ("average", "median")
+            places = () if query.column is None or (is_average and not is_data) else (query.column,)
+            text = _describe_number(query, result.value, result, places, is_average, is_data)
         values.append(f"{result.name}: {text}" if result.name else text)
     return tuple(dict.fromkeys(values)) if query.aggregate == "values" else tuple(values)
 
@@ -440,41 +448,48 @@ def _name_beside(table: DataTable, column: int) -> int | None:
 
 
 def _describe_number(
-    query: TableQuery, value: float, result: ResultRow, is_average: bool = False, is_data: bool = False
+    query: TableQuery,
+    value: float,
+    result: ResultRow,
+    places: Sequence[int] = (),
+    is_average: bool = False,
+    is_data: bool = False,
 ) -> str:
-    """Return a number that was computed from cells, with the unit and scale of the first of them; an average with as
-    many decimals as they have, at least one."""
+    """Return a number that was computed from cells, with the unit and scale of the first of them and the decimals of
+    those in the columns ``places``; an average of whole numbers with up to one."""
     if query.aggregate == "share":
         return _format_percent(value, is_data)
     if query.column is None or query.aggregate in {"count", "distinct"}:
         return f"{value:,.0f}"
     column = query.table.columns[query.column]
-    if is_average:
-        cells = query.table.values(query.column)
-        own = [cells[place] for place in result.rows.tolist() if isinstance(cells[place], float)]
-        value = _round_up(value, max([1, *(len(f"{each:.15g}".partition(".")[2]) for each in own)]))
+    decimals = max(map(query.table.count_decimals, places), default=0)
+    if is_average and places and not decimals:
+        value = _round_up(value, 1)
     cell = query.table.cell(query.table.rows[result.rows[0]], query.column) if len(result.rows) else None
     if cell is not None and cell.kind == "number":
         unit, scale = cell.unit, cell.scale
     else:
         unit, scale = column.unit, column.scale
-    return format_value(value, column.header or column.name, unit, scale)
+    return format_value(value, column.header or column.name, unit, scale, decimals)
 
 
-def format_value(value: float, header: str, unit: str, scale: float) -> str:
+def format_value(value: float, header: str, unit: str, scale: float, decimals: int = 0) -> str:
     """Return a number of a column with its unit and scale, a year as years are written."""
     if not unit and value.is_integer() and names_years(header):
         return f"{value:.0f}"
-    return format_amount(value, unit, scale)
+    return format_amount(value, unit, scale, decimals)
 
 
-def format_amount(value: float, unit: str, scale: float) -> str:
-    """Return a number with its unit and scale.
+def format_amount(value: float, unit: str, scale: float, decimals: int = 0) -> str:
+    """Return a number with its unit and scale, and with so many ``decimals``, if they are given.
 
     >>> format_amount(-1234.5, "$", 1e6), format_amount(3.14159, "%", 1.0), format_amount(12, "shares", 1.0)
     ('-$1,234.5 million', '3.14%', '12 shares')
     """
-    text = format_number(value) if abs(value) >= 0.01 or not value else f"{value:.3g}"
+    if decimals:
+        text = f"{Decimal(repr(_round_up(value, decimals))):,.{decimals}f}"
+    else:
+        text = format_number(value) if abs(value) >= 0.01 or not value else f"{value:.3g}"
     if unit == "%":
         return f"{text}%"
     word = SCALE_NAMES.get(scale, "")

@@ -14,6 +14,7 @@ was made of are traced: the syntax tree, which DuckDB gives as JSON, gets the ro
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from clew.methods.tables.sql_process import (
     run_in_process,
 )
 from clew.methods.tables.syntax import check_grounded, output_origins, walk
+from clew.questions.table_query import find_step
 
 if TYPE_CHECKING:
     import duckdb
@@ -303,14 +305,27 @@ def _to_engine(table: DataTable) -> EngineTable:
     arrays["group"] = np.array([*(row.group or None for row in table.rows), None], dtype=object)[:-1]
     arrays["total"] = np.array([row.is_total for row in table.rows], dtype=np.bool_)
     listed = [
-        f"c{place}::{_SQL_TYPES[column.type]} AS {quote_identifier(column.name)}"
+        f"c{place}{_sql_cast(column.type, arrays[f'c{place}'])} AS {quote_identifier(column.name)}"
         for place, column in enumerate(table.columns)
     ]
     listed += ["row::VARCHAR AS _row", '"group"::VARCHAR AS _group', "total AS _total"]
     return EngineTable(table.name, arrays, tuple(listed))
 
 
-_SQL_TYPES = {"number": "DOUBLE", "date": "DATE", "text": "VARCHAR"}
+def _sql_cast(type: str, values: Any) -> str:
+    """Return the cast of a column to its type. Numbers are decimals where they can be, with more digits for medians
+    and quantiles, which DuckDB cuts to those of the column, and wide enough that products do not overflow."""
+    if type != "number":
+        return {"date": "::DATE", "text": "::VARCHAR"}[type]
+    step = find_step(values.filled(math.nan))
+    if step is None:
+        return "::DOUBLE"
+    places = round(math.log10(step))
+    return f"::DECIMAL({_WIDTH}, {places})::DECIMAL({_WIDTH}, {places + _MORE_DECIMALS})"
+
+
+#: Digits of a decimal: above 18, a product may have up to 38.
+_WIDTH, _MORE_DECIMALS = 30, 3
 
 
 def _traced_queries(connection: duckdb.DuckDBPyConnection, tree: dict[str, Any]) -> Iterator[str]:

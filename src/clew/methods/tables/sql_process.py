@@ -213,7 +213,21 @@ def _fetch(connection: duckdb.DuckDBPyConnection, query: str, limit: int) -> Que
     for row in rows:
         if any(isinstance(value, str | bytes) and len(value) > _VALUE_LENGTH for value in row):
             return UsageError(f"a value of the result has more than {_VALUE_LENGTH:,} characters")
+    rows = [tuple(map(_to_number, row)) for row in rows]
     return QueryRows(columns, rows, [])
+
+
+def _to_number(value: Any) -> Any:
+    """Return a decimal as a number that is written alike, and a float without the noise of binary fractions."""
+    if isinstance(value, list):
+        return [_to_number(each) for each in value]
+    if isinstance(value, dict):
+        return {_to_number(key): _to_number(each) for key, each in value.items()}
+    if isinstance(value, Decimal):
+        if Decimal(repr(float(value))) == value:
+            return float(value)
+        return int(value) if value == int(value) else f"{value.normalize():f}"
+    return float(f"{value:.15g}") if isinstance(value, float) else value
 
 
 def _create_table(connection: duckdb.DuckDBPyConnection, table: EngineTable) -> None:

@@ -394,11 +394,14 @@ def _cut(window: str) -> int:
     return len(window)
 
 
-def table_blocks(rows: Sequence[Row], spanned: frozenset[int], name: str) -> Iterator[Block]:
+def table_blocks(
+    rows: Sequence[Row], spanned: frozenset[int], name: str, headers: frozenset[Row] = frozenset()
+) -> Iterator[Block]:
     """Yield a grid as a table, with the title lines above it as its caption, and remarks below it as paragraphs.
 
     ``name`` is the caption where there is no title line. ``spanned`` has the numbers of the rows in which a cell
-    spans columns. A grid of a single column is paragraphs.
+    spans columns. ``headers`` are rows, without their empty cells, that are known to name columns. A grid of a single
+    column is paragraphs.
     """
     title_lines, count = split_titles(rows)
     body = list(rows[count:])
@@ -410,7 +413,7 @@ def table_blocks(rows: Sequence[Row], spanned: frozenset[int], name: str) -> Ite
         remarks.insert(0, remark)
         body.pop()
     header_spans = frozenset(row - count for row in spanned if row >= count)
-    header = count_header_rows(body, header_spans)
+    header = count_header_rows(body, header_spans) or int(tuple(filter(None, body[0])) in headers)
     table_rows = tuple(
         collapse_group_heading(row) if number in header_spans else row
         for number, row in enumerate(body)

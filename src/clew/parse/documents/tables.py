@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from clew.core.cell_values import label_overrides, read_cell, read_scale, read_unit
+from clew.core.cell_values import NO_RESULT, label_overrides, read_cell, read_scale, read_unit
 from clew.core.text import sentence_spans
 from clew.core.types import HEADERS_UNCERTAIN, Column, RowPlace, Table
 
@@ -288,7 +288,7 @@ def is_value(cell: str) -> bool:
     cell = " ".join(cell.split())
     if not cell or _YEAR.match(cell):
         return False
-    return bool(_NUMBER.match(cell) or _DATE.match(cell)) or cell in {"-", "–", "—", "n/a", "N/A"}
+    return bool(_NUMBER.match(cell) or _DATE.match(cell)) or cell in {"-", "–", "—", "n/a", "N/A", NO_RESULT}
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -19,12 +19,14 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
+from clew.core.cell_values import NO_RESULT
 from clew.core.errors import UnreadableFile
 from clew.core.text import read_count
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import (
     Block,
     Heading,
+    LeftOut,
     Note,
     SourceFile,
     Title,
@@ -266,7 +268,7 @@ def _format_elapsed(token: str, value: float) -> str:
     return "" if unit is None else str(seconds // unit)
 
 
-PARSER = "xlsx/2"
+PARSER = "xlsx/3"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 _MAX_ROWS, _MAX_COLUMNS = 1_048_576, 16_384
@@ -301,6 +303,7 @@ def _blocks(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block
                 f"sheet '{sheet.name}': {sheet.missing_formulas:,} formulas have no stored result; "
                 "open and save the file in a spreadsheet program"
             )
+        yield LeftOut("hidden", sheet.take_hidden())
         if sheet.cells:
             yield Heading(1, sheet.name)
             yield from sheet_blocks(sheet)
@@ -312,7 +315,7 @@ def sheet_blocks(sheet: Sheet) -> Iterator[Block]:
     """Yield the tables of a sheet, with the lines above and below them."""
     name = "" if _GENERATED_NAME.match(sheet.name) else sheet.name
     for rows, spanned in divide_tables(_runs_of_rows(sheet)):
-        yield from table_blocks(rows, spanned, name)
+        yield from table_blocks(rows, spanned, name, sheet.headers())
 
 
 def _runs_of_rows(sheet: Sheet) -> Iterator[Grid]:
@@ -324,7 +327,7 @@ def _runs_of_rows(sheet: Sheet) -> Iterator[Grid]:
     spanned: set[int] = set()
     last = -1
     for number in sorted(sheet.cells):
-        if rows and number > last + 1:
+        if rows and any(row not in sheet.hidden_rows for row in range(last + 1, number)):
             yield rows, frozenset(spanned)
             rows, spanned = [], set()
         if number in rows_with_spans:
@@ -345,14 +348,37 @@ def _runs_of_rows(sheet: Sheet) -> Iterator[Grid]:
 class Sheet:
     """The cells of a sheet: their text by row and column, from 0.
 
-    ``merged`` are ranges of top, left, bottom, right, inclusive. ``missing_formulas`` counts the formulas whose
-    result is not stored.
+    ``merged`` are ranges of top, left, bottom, right, inclusive, and so are the ranges ``listed`` whose first row is
+    declared to name their columns. ``missing_formulas`` counts the formulas whose result is not stored.
+    ``hidden_rows`` are those with content; ``hidden_columns`` has 1 for a column that is hidden.
     """
 
     name: str
     cells: dict[int, dict[int, str]] = field(default_factory=dict)
     merged: list[tuple[int, int, int, int]] = field(default_factory=list)
+    listed: list[tuple[int, int, int, int]] = field(default_factory=list)
     missing_formulas: int = 0
+    hidden_rows: set[int] = field(default_factory=set)
+    hidden_columns: bytearray = field(default_factory=lambda: bytearray(_MAX_COLUMNS))
+
+    def take_hidden(self) -> str:
+        """Remove the hidden rows and columns and return their text."""
+        taken: list[str] = []
+        for number, cells in list(self.cells.items()):
+            for column in list(cells):
+                if number in self.hidden_rows or self.hidden_columns[column]:
+                    taken.append(cells.pop(column))
+            if not cells:
+                del self.cells[number]
+        return " ".join(text for text in taken if text != NO_RESULT)
+
+    def headers(self) -> frozenset[Row]:
+        """Return the filled cells of each row that is declared to name columns."""
+        rows = (
+            tuple(text for column, text in sorted(self.cells.get(top, {}).items()) if left <= column <= right)
+            for top, left, _, right in self.listed
+        )
+        return frozenset(rows)
 
 
 class Workbook:
@@ -400,13 +426,27 @@ class Workbook:
         row_number = -1
         with self._package.open_part(part) as stream:
             try:
-                for element in _iterate_elements(stream, ("{*}row", "{*}mergeCell")):
+                for element in _iterate_elements(
+                    stream, ("{*}col", "{*}row", "{*}mergeCell", "{*}autoFilter")
+                ):
                     if local_name(element) == "row":
                         row_number = self._read_row(element, row_number + 1, sheet)
-                    elif (merged := _parse_range(attribute_value(element, "ref"))) is not None:
-                        sheet.merged.append(merged)
+                    elif local_name(element) == "col":
+                        ends = [read_count(attribute_value(element, end)) or 1 for end in ("min", "max")]
+                        first, last = ends[0] - 1, min(ends[1], _MAX_COLUMNS)
+                        if _is_hidden(element) and first < last:
+                            sheet.hidden_columns[first:last] = b"\1" * (last - first)
+                    elif (cells := _parse_range(attribute_value(element, "ref"))) is not None:
+                        (sheet.merged if local_name(element) == "mergeCell" else sheet.listed).append(cells)
             except etree.XMLSyntaxError as error:
                 raise xml_error(part, error) from error
+        for kind, table, _ in self._package.relationships(part):
+            if kind != "table" or table not in self._package:
+                continue
+            root = self._package.read_xml(table)
+            has_header = attribute_value(root, "headerRowCount", "1") != "0"
+            if has_header and (cells := _parse_range(attribute_value(root, "ref"))) is not None:
+                sheet.listed.append(cells)
         fill_merged_cells(sheet)
         return sheet
 
@@ -426,6 +466,8 @@ class Workbook:
             self._cell_count += len(cells)
             self._limits.check_cells(self._cell_count)
             sheet.cells[number] = cells
+            if _is_hidden(element):
+                sheet.hidden_rows.add(number)
         return number
 
     def _cell_text(self, cell: _Element, sheet: Sheet) -> str:
@@ -440,8 +482,9 @@ class Workbook:
             elif name == "f":
                 formula = child
         if value is None or value == "":
-            sheet.missing_formulas += formula is not None and kind != "str"
-            return ""
+            is_missing = formula is not None and kind != "str"
+            sheet.missing_formulas += is_missing
+            return NO_RESULT if is_missing else ""
         match kind:
             case "s":
                 number = read_count(value)
@@ -461,6 +504,8 @@ class Workbook:
             return value.strip()
         index = read_count(style) or 0
         code = self._formats[index] if index < len(self._formats) else "General"
+        if value.isdigit() and code in {"General", "@", "0"}:
+            return value  # a long one is a number of something, and a float would lose its last digits
         # A format may show nothing at all (";;;"); the number is there all the same.
         return format_number(number, code, self._epoch_1904) or format_general(number)
 
@@ -523,6 +568,10 @@ def _read_formats(root: _Element) -> list[str]:
             numbers = (read_count(attribute_value(entry, "numFmtId", "0")) for entry in group)
             styles = [codes.get(number or 0, "General") for number in numbers]
     return styles
+
+
+def _is_hidden(element: _Element) -> bool:
+    return attribute_value(element, "hidden") in {"1", "true"}
 
 
 def _column_number(letters: str) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.core.cell_values import read_cell
 from clew.core.types import Box, Column, Table
 from clew.parse.documents.pdf.cells import is_number
 from clew.parse.documents.pdf.headers import are_uncertain
@@ -270,7 +271,8 @@ def _names_years(area: NDArray[np.int64], texts: dict[int, str], head: int) -> b
         numbers = [text for text in above if is_number(text) or _AMOUNTS.search(text)]
         if not numbers:
             continue
-        below = [text for n in area[head:, column].tolist() if is_number(text := texts[n])]
+        cells = [texts[n] for n in area[head:, column].tolist()]
+        below = [text for text in cells if is_number(text) or read_cell(text).kind == "number"]
         if not all(map(_PERIOD.fullmatch, numbers)) or not below or all(map(_PERIOD.fullmatch, below)):
             return False
         name = " ".join(above)
