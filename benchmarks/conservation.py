@@ -41,7 +41,12 @@ _PARTS = {
     ".ods": re.compile(r"content\.xml"),
 }
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_BREAKS = {f"{_W}{name}" for name in ("p", "tab", "br", "cr", "tc")} | {f"{_A}p", f"{_A}br", f"{_S}c", f"{_S}si"}
+_BREAKS = {f"{_W}{name}" for name in ("p", "tab", "br", "cr", "tc")} | {
+    f"{_A}p",
+    f"{_A}br",
+    f"{_S}c",
+    f"{_S}si",
+}
 _TEXTS = {f"{_W}t", f"{_A}t", f"{_S}t"}
 _UNSEEN = {"script", "style", "template", "noscript", "head"}
 
