@@ -48,6 +48,10 @@ _BREAKS = {f"{_W}{name}" for name in ("p", "tab", "br", "cr", "tc")} | {
     f"{_S}si",
 }
 _TEXTS = {f"{_W}t", f"{_A}t", f"{_S}t"}
+#: Markdown that no reader sees: targets of links, comments (of the front matter, too), tags, languages of listings.
+_MARKUP = re.compile(
+    r"(?<=\])\([^)\s]*\)|<!--.*?-->|<[^>\n]+>|^```\w+|^# SPDX[^\n]*|^title:", re.DOTALL | re.MULTILINE
+)
 _UNSEEN = {"script", "style", "template", "noscript", "head"}
 
 
@@ -64,9 +68,7 @@ def read_words(path: Path) -> Counter[str]:
     if suffix == ".pdf":
         return sum(map(cut_words, _pdf_texts(path)), Counter())
     if suffix in _PARTS:
-        words = sum(map(cut_words, _package_texts(path, _PARTS[suffix])), Counter())
-        is_sheet = suffix in {".xlsx", ".ods"}
-        return _with_letters(words) if is_sheet else words
+        return sum(map(cut_words, _package_texts(path, _PARTS[suffix])), Counter())
     if suffix == ".epub":
         with zipfile.ZipFile(path) as archive:
             pages = [name for name in archive.namelist() if name.endswith((".xhtml", ".html", ".htm"))]
@@ -78,9 +80,7 @@ def read_words(path: Path) -> Counter[str]:
     if suffix == ".eml":
         return sum(map(cut_words, _mail_texts(path)), Counter())
     if suffix == ".md":
-        return cut_words(
-            re.sub(r"\]\([^)\s]*\)|<!--.*?-->|<[^>\n]+>", "]", path.read_text("utf-8"), flags=re.DOTALL)
-        )
+        return cut_words(_MARKUP.sub(" ", path.read_text("utf-8")))
     if suffix == ".txt":
         return cut_words(path.read_text("utf-8"))
     raise ValueError(f"{suffix} is not counted")
@@ -128,11 +128,8 @@ def _package_texts(path: Path, parts: re.Pattern[str]) -> Iterator[str]:
 def _xml_text(element: etree._Element) -> Iterator[str]:
     if element.tag == _FALLBACK or not isinstance(element.tag, str):
         return
-    if (
-        element.tag in _BREAKS
-        or "opendocument:xmlns:text" in element.tag
-        and element.tag.endswith(("}p", "}h", "}s"))
-    ):
+    is_text = "opendocument:xmlns:text" in element.tag
+    if element.tag in _BREAKS or (is_text and element.tag.endswith(("}p", "}h", "}s"))):
         yield "\n"
     if element.tag in _TEXTS or "opendocument:xmlns" in element.tag:
         yield element.text or ""
@@ -169,7 +166,7 @@ def _visit_html(element: etree._Element) -> Iterator[str]:
 def _mail_texts(path: Path) -> Iterator[str]:
     message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
     yield str(message["subject"] or "")
-    body = message.get_body(("plain", "html"))
+    body = message.get_body(("html", "plain"))
     if body is not None:
         content = body.get_content()
         yield _html_text(content.encode()) if body.get_content_subtype() == "html" else content
@@ -187,6 +184,13 @@ def stored_words(document: ParsedDocument) -> Counter[str]:
         for word, count in cut_words(text).items():
             words[word] += count * times
     return words
+
+
+def count_file(path: Path, document: ParsedDocument) -> tuple[Counter[str], Counter[str]]:
+    """Return the words of a file and those that are stored of it, as they are compared."""
+    of_file, stored = read_words(path), stored_words(document)
+    is_sheet = path.suffix.casefold() in {".xlsx", ".ods"}
+    return (_with_letters(of_file), _with_letters(stored)) if is_sheet else (of_file, stored)
 
 
 def find_unexplained(of_file: Counter[str], stored: Counter[str]) -> Counter[str]:
@@ -224,14 +228,11 @@ def main(paths: list[str]) -> int:
     total: Counter[str] = Counter()
     for path in _find_files(paths):
         try:
-            of_file = read_words(path)
             document = read_file(path)
+            of_file, stored = count_file(path, document)
         except (ValueError, UnreadableFile) as error:
             print(f"{path.name}: not counted ({error})")
             continue
-        stored = stored_words(document)
-        if path.suffix.casefold() in {".xlsx", ".ods"}:
-            stored = _with_letters(stored)
         unexplained = find_unexplained(of_file, stored)
         left_out: Counter[str] = Counter()
         for reason, text, times in document.left_out:

@@ -297,7 +297,7 @@ def _blocks(package: OfficePackage, name: str, limits: Limits) -> Iterator[Block
     yield from package.property_blocks()
     count = 0
     for sheet in Workbook(package, limits).sheets():
-        count += 1
+        count += not sheet.is_hidden
         if sheet.missing_formulas:
             yield Note(
                 f"sheet '{sheet.name}': {sheet.missing_formulas:,} formulas have no stored result; "
@@ -358,6 +358,7 @@ class Sheet:
     merged: list[tuple[int, int, int, int]] = field(default_factory=list)
     listed: list[tuple[int, int, int, int]] = field(default_factory=list)
     missing_formulas: int = 0
+    is_hidden: bool = False
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: bytearray = field(default_factory=lambda: bytearray(_MAX_COLUMNS))
 
@@ -403,7 +404,7 @@ class Workbook:
         self._cell_count = 0
 
     def sheets(self) -> Iterator[Sheet]:
-        """Yield the visible sheets in the order of their tabs, without sheets of charts and macros.
+        """Yield the sheets in the order of their tabs, without those of charts and macros; hidden ones have no other rows.
 
         A part is read once, however often it is listed.
         """
@@ -414,10 +415,13 @@ class Workbook:
                 continue
             for entry in group:
                 kind, part = targets.get(attribute_value(entry, "id"), ("", ""))
-                is_visible = attribute_value(entry, "state", "visible") == "visible"
-                if is_visible and kind == "worksheet" and part not in seen:
+                if kind == "worksheet" and part not in seen:
                     seen.add(part)
-                    yield self._read_sheet(attribute_value(entry, "name"), part)
+                    sheet = self._read_sheet(attribute_value(entry, "name"), part)
+                    if attribute_value(entry, "state", "visible") != "visible":
+                        sheet.is_hidden, sheet.missing_formulas = True, 0
+                        sheet.hidden_rows = set(sheet.cells)
+                    yield sheet
 
     def _read_sheet(self, name: str, part: str) -> Sheet:
         from lxml import etree
