@@ -404,7 +404,7 @@ class Workbook:
         self._cell_count = 0
 
     def sheets(self) -> Iterator[Sheet]:
-        """Yield the sheets in the order of their tabs, without those of charts and macros; hidden ones have no other rows.
+        """Yield the sheets in the order of their tabs, without charts and macros; all rows of hidden ones are hidden.
 
         A part is read once, however often it is listed.
         """
