@@ -236,6 +236,7 @@ def test_a_row_that_adds_up_all_others_is_a_total_whatever_its_name():
     [
         ("20231234", "20235678", "20239999"),  # a series
         ("4711000101", "4711000102", "4711000977", "—"),
+        ("20231234", "20235678", "20231234", "20239999"),  # of another table's rows
         ("9783161484100", "9780306406157", "9781861972712"),  # ISBN
         ("4006381333931", "5901234123457", "8711253001202"),  # GTIN, far from each other
         ("378282246310005", "371449635398431", "378734493671000"),  # cards
@@ -255,7 +256,8 @@ def test_identifiers_are_no_numbers(cells):
     "cells",
     [
         ("1204350", "3310000", "2987600"),  # of one length, and far from each other
-        ("20231234", "20231234", "20239999"),  # one of them twice
+        ("20231234", "20231234", "20239999"),  # too few to tell
+        ("10000000", "10050000", "10010000", "10000000"),  # round
         ("20,231,234", "20,235,678", "20,239,999"),
         ("10482", "10485", "10487"),
         ("1990", "1991", "1992"),
@@ -292,4 +294,4 @@ def test_a_row_that_fills_no_blank_of_the_header_is_none_of_it():
 )
 def test_decimals_of_a_column(cells, decimals):
     table = build_data_table(Table(("Name", "Size"), tuple((f"n{n}", cell) for n, cell in enumerate(cells))))
-    assert table.count_decimals(1) == decimals
+    assert table.count_decimals(1, range(len(cells))) == decimals

@@ -196,11 +196,11 @@ class DataTable:
         """Return what a cell says, with its unit and scale."""
         return cell_value(self.table, row.number, position)
 
-    def count_decimals(self, position: int) -> int:
-        """Return the most decimals with which a number of a column is printed; 0 where they are the noise of binary
-        fractions."""
+    def count_decimals(self, position: int, rows: Iterable[int]) -> int:
+        """Return the most decimals with which the numbers of a column are printed in rows; 0 where they are the noise
+        of binary fractions."""
         mark = "," if self.columns[position].notation == "decimal comma" else "."
-        ends = (_DECIMALS[mark].search(cell) for cell in {row.cells[position] for row in self.rows})
+        ends = (_DECIMALS[mark].search(cell) for cell in {self.rows[row].cells[position] for row in rows})
         most = max((len(end[1]) for end in ends if end), default=0)
         return most if most <= MOST_DECIMALS else 0
 
@@ -340,11 +340,12 @@ def _is_code(cell: str) -> bool:
 
 
 def _are_identifiers(counts: Counter[str]) -> bool:
-    """Return whether cells are numbers that count or measure nothing: whole, long, of one length, each another, and
-    either close together, as those of a series are, or all with a check digit."""
+    """Return whether cells are numbers that count or measure nothing: whole, long, of one length, not all round, and
+    either close together, as those of a series are, or all with a check digit. A table that refers to rows of another
+    repeats them."""
     cells = [cell for cell in counts if cell.isdecimal()]
-    are_alike = all(len(cell) == len(cells[0]) >= _LEAST_DIGITS and counts[cell] == 1 for cell in cells)
-    if not are_alike or len(cells) < _FEWEST_IDENTIFIERS:
+    are_alike = all(len(cell) == len(cells[0]) >= _LEAST_DIGITS for cell in cells)
+    if not are_alike or len(cells) < _FEWEST_IDENTIFIERS or all(cell.endswith("00") for cell in cells):
         return False
     if any(read_cell(cell).kind != "empty" for cell in counts if not cell.isdecimal()):
         return False

@@ -333,13 +333,14 @@ def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str, what: str)
     """Return the difference of two numbers, or the name of the higher or lower one, with both and ``what`` they are:
     the higher first, but for the lower one."""
     assert plan.other is not None
-    sides = []
+    sides, decimals = [], []
     for query, row in zip((plan.query, plan.other), rows, strict=True):
         if query.column is None or not isinstance(row.value, float):
             return value
         column = query.table.columns[query.column]
         name = row.name if plan.query.column == plan.other.column else column.header or column.name
-        sides.append((row.value, name, _describe_number(query, row.value, row, (query.column,))))
+        decimals.append(query.table.count_decimals(query.column, row.rows))
+        sides.append((row.value, name, _describe_number(query, row.value, row, decimals[-1])))
     sides.sort(reverse=plan.formula != LOWER)
     (first, name, text), (second, other, other_text) = sides
     what = f"; {what}" if what else ""
@@ -347,7 +348,7 @@ def _say_both(plan: TablePlan, rows: Sequence[ResultRow], value: str, what: str)
         return f"{value.removeprefix('-')} ({name} {text} against {other} {other_text}{what})"
     if first == second:
         return f"{value} ({text} each{what})"
-    by = _describe_number(plan.query, abs(first - second), rows[0], plan.measured)
+    by = _describe_number(plan.query, abs(first - second), rows[0], max(decimals))
     return f"{value}, by {by} ({text} against {other_text}{what})"
 
 
@@ -376,8 +377,15 @@ def _describe_result(reading: TableReading, is_data: bool) -> list[str]:
     if plan.formula == CHANGE:
         return [_format_percent(result.number, is_data)]
     is_average = plan.formula == MEAN
-    places = () if is_average and not is_data else plan.along or plan.measured
-    return [_describe_number(plan.query, result.number, rows[0], places, is_average)]
+    places = [place for row in rows for place in row.rows]
+    decimals = max(
+        (plan.query.table.count_decimals(column, places) for column in plan.along or plan.measured), default=0
+    )
+    return [
+        _describe_number(
+            plan.query, result.number, rows[0], None if is_average and not is_data else decimals, is_average
+        )
+    ]
 
 
 def _format_percent(number: float, is_data: bool) -> str:
@@ -412,8 +420,9 @@ def _describe_results(
             text = f"{result.value:,.0f}"
         else:
             is_average = query.aggregate in ("average", "median")
-            places = () if query.column is None or (is_average and not is_data) else (query.column,)
-            text = _describe_number(query, result.value, result, places, is_average, is_data)
+            is_plain = query.column is None or (is_average and not is_data)
+            decimals = None if is_plain else query.table.count_decimals(query.column or 0, result.rows)
+            text = _describe_number(query, result.value, result, decimals, is_average, is_data)
         values.append(f"{result.name}: {text}" if result.name else text)
     return tuple(dict.fromkeys(values)) if query.aggregate == "values" else tuple(values)
 
@@ -451,26 +460,25 @@ def _describe_number(
     query: TableQuery,
     value: float,
     result: ResultRow,
-    places: Sequence[int] = (),
+    decimals: int | None,
     is_average: bool = False,
     is_data: bool = False,
 ) -> str:
-    """Return a number that was computed from cells, with the unit and scale of the first of them and the decimals of
-    those in the columns ``places``; an average of whole numbers with up to one."""
+    """Return a number that was computed from cells, with the unit and scale of the first of them and their
+    ``decimals``, where these are given; an average of whole numbers with up to one."""
     if query.aggregate == "share":
         return _format_percent(value, is_data)
     if query.column is None or query.aggregate in {"count", "distinct"}:
         return f"{value:,.0f}"
     column = query.table.columns[query.column]
-    decimals = max(map(query.table.count_decimals, places), default=0)
-    if is_average and places and not decimals:
+    if is_average and decimals == 0:
         value = _round_up(value, 1)
     cell = query.table.cell(query.table.rows[result.rows[0]], query.column) if len(result.rows) else None
     if cell is not None and cell.kind == "number":
         unit, scale = cell.unit, cell.scale
     else:
         unit, scale = column.unit, column.scale
-    return format_value(value, column.header or column.name, unit, scale, decimals)
+    return format_value(value, column.header or column.name, unit, scale, decimals or 0)
 
 
 def format_value(value: float, header: str, unit: str, scale: float, decimals: int = 0) -> str:
