@@ -10,6 +10,7 @@ import pytest
 from reportlab.pdfgen import canvas
 
 import clew
+from clew.app.cli.commands import app
 from clew.core.errors import NotFound, UsageError
 from clew.knowledge_base.trash import Trash
 from clew.knowledge_base.watch import FolderWatch
@@ -200,6 +201,22 @@ def test_tags_follow_the_path_of_a_document_and_are_found_by_conditions(tmp_path
                 base.tag("lease.txt", add=[bad])
         with pytest.raises(NotFound):
             base.tag("nothing.txt", add=["x"])
+
+
+def test_what_was_left_out_of_a_document_is_shown_and_survives_the_trash(tmp_path, capsys):
+    file = tmp_path / "lease.md"
+    file.write_text(f"# Lease\n\n{TEXT}\n\nThe rent is ~~90 crowns~~ 120 crowns.\n\nNot ~~90 crowns~~.\n")
+    with clew.open(tmp_path / "kb", create=True) as base:
+        base.encoding.set(None)
+        report = base.add([file])
+        assert [note for _, note in report.notes] == ["4 words left out: 4 struck out"]
+        left_out = (("struck out", "90 crowns", 2),)
+        assert base.store.document("lease.md").left_out == left_out
+        Trash(base).restore(*Trash(base).add([str(file)]))
+        document = base.store.document("lease.md")
+        assert document.left_out == left_out and document.fields == ()
+    app(["show", "lease.md", "--left-out", "--kb", str(tmp_path / "kb")], standalone_mode=False)
+    assert capsys.readouterr().out == "struck out, 2 times: 90 crowns\n"
 
 
 def test_a_cited_text_is_shown_as_it_was_after_its_file_changed_or_was_removed(tmp_path):

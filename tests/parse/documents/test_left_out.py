@@ -229,3 +229,45 @@ def test_damaged_properties_are_left_out_and_said_so(suffix: str, damaged: bytes
     assert document.text == whole.text
     (note,) = (note for note in document.notes if note not in whole.notes)
     assert note.startswith("its properties are not read: docProps/core.xml ")
+
+
+def add_field(paragraph, code: str) -> None:
+    field = OxmlElement("w:fldSimple")
+    field.set(f"{{{WORD}}}instr", code)
+    run = OxmlElement("w:r")
+    text = OxmlElement("w:t")
+    text.text = "7"
+    run.append(text)
+    field.append(run)
+    paragraph._p.append(field)
+
+
+def test_headers_and_footers_of_word_are_read_once_without_page_numbers() -> None:
+    document = docx.Document()
+    document.add_paragraph("The tenant repairs the roof.")
+    first = document.sections[0]
+    header = first.header.paragraphs[0]
+    header.text = "Lease 88-204 | Page "
+    add_field(header, " PAGE ")
+    header.add_run(" of ")
+    add_field(header, " NUMPAGES ")
+    first.footer.paragraphs[0].text = "Tallow Bay Harbour"
+    second = document.add_section()
+    second.header.is_linked_to_previous = second.footer.is_linked_to_previous = False
+    second.header.paragraphs[0].text = "Lease 88-204"
+    second.footer.paragraphs[0].text = "The tenant repairs the roof."
+    stream = io.BytesIO()
+    document.save(stream)
+    read = parse(stream.getvalue(), "lease.docx")
+    assert sorted(lines(read)) == ["Lease 88-204", "Tallow Bay Harbour", "The tenant repairs the roof."]
+    assert sorted(text for _, text, _ in read.left_out) == ["Lease 88-204", "The tenant repairs the roof."]
+
+
+def test_menus_around_and_in_the_main_part_of_a_page_are_counted() -> None:
+    page = (
+        "<body><nav>Home Shop</nav><main><p>The lamp was lit in 1871 and is seen for many miles.</p>"
+        "<script>var six</script><aside>Ten best beaches</aside></main><div>Imprint</div></body>"
+    )
+    read = parse(page.encode(), "a.html")
+    assert lines(read) == ["The lamp was lit in 1871 and is seen for many miles."]
+    assert left_out(read) == ["6 words left out: 6 menus and the like"]
