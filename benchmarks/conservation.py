@@ -12,6 +12,7 @@ where there are any.
 
 from __future__ import annotations
 
+import ctypes
 import email
 import email.policy
 import re
@@ -21,6 +22,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 from lxml import html as lxml_html
@@ -103,19 +105,14 @@ def _pdf_texts(path: Path) -> Iterator[str]:
                 raw.FPDFPage_CloseAnnot(annotation)
 
 
-def _field_value(form: object, annotation: object, raw: object) -> str:
-    import ctypes
-
-    if raw.FPDFAnnot_GetFormFieldType(form, annotation) not in {
-        raw.FPDF_FORMFIELD_TEXTFIELD,
-        raw.FPDF_FORMFIELD_COMBOBOX,
-    }:  # type: ignore[attr-defined]
+def _field_value(form: Any, annotation: Any, raw: Any) -> str:
+    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
+    if kind not in {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX}:
         return ""
-    size = raw.FPDFAnnot_GetFormFieldValue(form, annotation, None, 0)  # type: ignore[attr-defined]
-    buffer = ctypes.create_string_buffer(size)
-    units = ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort))
-    raw.FPDFAnnot_GetFormFieldValue(form, annotation, units, size)  # type: ignore[attr-defined]
-    return buffer.raw[: size - 2].decode("utf-16-le", "replace")
+    size = raw.FPDFAnnot_GetFormFieldValue(form, annotation, None, 0)
+    buffer = (ctypes.c_ushort * (size // 2))()
+    raw.FPDFAnnot_GetFormFieldValue(form, annotation, buffer, size)
+    return bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")
 
 
 def _package_texts(path: Path, parts: re.Pattern[str]) -> Iterator[str]:

@@ -23,12 +23,15 @@ HINT = f"To read text in pictures: {format_install_command('ocr')}"
 
 def draw_pdf(*pages: str) -> bytes:
     """Return a PDF with a line of text on each page, "" for a page with a picture alone."""
+    from PIL import Image
+    from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas
 
     stream = io.BytesIO()
     canvas = Canvas(stream)
     for text in pages:
-        canvas.rect(72, 300, 200, 100)
+        if not text:
+            canvas.drawImage(ImageReader(Image.new("RGB", (60, 40))), 72, 300, 400, 300)
         canvas.drawString(72, 720, text)
         canvas.showPage()
     canvas.save()

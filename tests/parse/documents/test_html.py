@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from clew.core.errors import UnreadableFile
+from clew.parse.documents.blocks import LeftOut
 from clew.parse.documents.html import fragment_blocks, parse
 from clew.parse.documents.limits import Limits
 from parse_trees import read, read_outline, tables
@@ -64,9 +65,12 @@ def test_books_have_notes_and_boxes_as_asides() -> None:
         '<header><h1>The Lock</h1></header><p>Built in 1821.</p><aside epub:type="footnote">See the register.</aside>'
         '<div class="sidebar"><p>A box.</p></div><nav>Contents</nav>'
     )
-    texts = [getattr(block, "text", "") for block in fragment_blocks(page, is_book=True)]
+    contents, *blocks = fragment_blocks(page, is_book=True)
+    texts = [getattr(block, "text", "") for block in blocks]
     assert texts == ["The Lock", "Built in 1821.", "See the register.", "A box."]
-    assert [getattr(block, "text", "") for block in fragment_blocks(page)] == ["Built in 1821."]
+    assert contents == LeftOut("menus and the like", "Contents")
+    shown = [block for block in fragment_blocks(page) if not isinstance(block, LeftOut)]
+    assert [getattr(block, "text", "") for block in shown] == ["Built in 1821."]
 
 
 def test_a_header_of_an_article_is_its_headline() -> None:
