@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_593,
+    "core": 7_594,
     "parse": 17_019,
     "store": 11_538,
     "models": 3_880,

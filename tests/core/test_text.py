@@ -65,6 +65,8 @@ def test_count_terms_counts_hashed_terms() -> None:
         ("Dr. Smith met J. Doe at 3.5 m. He left.", ["Dr. Smith met J. Doe at 3.5 m. He left."]),
         ('He said "no." Then he left.', ['He said "no."', "Then he left."]),
         ("See No. 5, Fig. 3 and Sec. 4.", ["See No. 5, Fig. 3 and Sec. 4."]),
+        ("Contract No. KV-4711 of 1934. It ends.", ["Contract No. KV-4711 of 1934.", "It ends."]),
+        ("He said no. B2 was gone.", ["He said no.", "B2 was gone."]),
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("  Padded.  Text goes on. lower  ", ["Padded.", "Text goes on. lower"]),
         ("", []),

@@ -169,7 +169,7 @@ _ABBREVIATIONS = frozenset(
 _END = re.compile(r"(?<![.!?。！？])[.!?。！？]+[\"'”’)\]]*(?=\s|$)|(?<=[。！？])")
 #: Characters before a full stop in which the last word is looked for.
 _WORD_WINDOW = 100
-_NEXT_CHARACTER = re.compile(r"\s*(\S?)")
+_NEXT_WORD = re.compile(r"\s*(\S{0,30})")
 
 
 #: The number of an item at the start of a line: 2. 2) (b) iv. and, before a capital, 2.1
@@ -209,16 +209,17 @@ def item_number_end(line: str) -> int:
 
 
 def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
-    match = _NEXT_CHARACTER.match(text, end.end())
-    following = match[1] if match else ""
+    match = _NEXT_WORD.match(text, end.end())
+    next_word = match[1] if match else ""
     if not end.group() or end.group()[0] != ".":
         return True
-    if following.islower():
+    if next_word[:1].islower():
         return False
     last_word = text[max(start, end.start() - _WORD_WINDOW) : end.start()].split()[-1:] or [""]
     word = last_word[0].lstrip("(\"'“‘[").casefold()
-    if word in {"no", "nos"}:
-        return not following.isdigit()
+    if word in {"no", "nos", "nr"}:  # "Contract No. KV-4711", and not "She said no. B2 was gone."
+        is_number = next_word[:1].isdigit() or last_word[0][-len(word)].isupper()
+        return not (is_number and any(map(str.isdigit, next_word)))
     return word not in _ABBREVIATIONS and not (len(word) == 1 and word.isalpha())
 
 
