@@ -308,9 +308,11 @@ def _lists_as_passages(blocks: Iterable[_Listed]) -> Iterator[_Final]:
         if isinstance(block, Title | Field | Note | LeftOut):
             yield block
             continue
-        if pending and isinstance(block, Paragraph) and _leads_into(pending.text, block.text):
-            block = Paragraph(f"{pending.text}\n{block.text}")
-        elif pending:
+        if pending and isinstance(block, Paragraph) and _ends_as_lead(pending.text):
+            joined = f"{pending.text}\n{block.text}"
+            if len(joined) <= LIST_LENGTH:
+                pending, block = None, Paragraph(joined)
+        if pending:
             yield from _divide(pending)
         pending = block if isinstance(block, Paragraph) else None
         if not pending:
@@ -337,10 +339,6 @@ def _introduce_tables(blocks: Iterable[_Final]) -> Iterator[_Final]:
 
 def _ends_as_lead(text: str) -> bool:
     return text.rstrip().endswith((":", "：", "—"))
-
-
-def _leads_into(text: str, below: str) -> bool:
-    return _ends_as_lead(text) and len(text) + len(below) <= LIST_LENGTH
 
 
 def _split_lead(text: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import dropwhile, islice
@@ -537,12 +538,13 @@ def parse(data: bytes, *, unit: PassageUnit = "paragraph", name: str = "") -> Pa
     """Parse a PDF; ``name`` is its title where it has none. Raises UnreadableFile."""
     try:
         document = pdfium.PdfDocument(data)
-        document.init_forms()
     except pdfium.PdfiumError as error:
         problem = _PROBLEMS.get(getattr(error, "err_code", None), _DAMAGED)
         hint = "Save it without a password" if "password" in problem else ""
         raise UnreadableFile(problem, hint) from error
     try:
+        with suppress(pdfium.PdfiumError):  # a form that cannot be opened is no reason to refuse the text
+            document.init_forms()
         return _build_document(document, data, unit, name)
     finally:
         document.close()

@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,10 @@ _Matrix = tuple[float, float, float, float, float, float]
 
 #: A page has no more objects that are looked at, and no forms within each other deeper than this.
 MAX_OBJECTS, _MAX_DEPTH = 20_000, 4
-#: Letters lower than this, in points, are not seen.
-_TINY = 1.0
+#: Points: lower letters are not seen; a shape that is no wider or higher is neither ground nor cover.
+_TINY, _LEAST = 1.0, 3.0
 #: Two colours that differ by less than this in each of red, green and blue (0 to 255) look alike.
 _ALIKE = 13
-#: A shape is a ground or a cover if it is wider and higher than this, in points.
-_LEAST = 3.0
 _WHITE: Colour = (255, 255, 255)
 #: Text render modes that draw the outline of letters, nothing but that, and nothing.
 _STROKED, _UNFILLED, _INVISIBLE = {1, 2, 5, 6}, {1, 5}, 3
@@ -55,7 +54,7 @@ class Visibility:
         painted = cls(page)
         boxes: list[Box] = []
         objects = _walk(page.raw, raw.FPDFPage_CountObjects, raw.FPDFPage_GetObject)
-        for order, (item, matrix) in enumerate(objects):
+        for order, (item, matrix) in enumerate(islice(objects, MAX_OBJECTS)):
             kind = raw.FPDFPageObj_GetType(item)
             if kind == raw.FPDF_PAGEOBJ_TEXT:
                 painted.texts[_address(item)] = order

@@ -36,10 +36,8 @@ _FIXED = re.compile(
 )
 #: Why words of a page are left out.
 HIDDEN, TURNED, WATERMARK = "hidden", "turned", "watermark"
-#: Slanted words in letters of more points are a watermark or a stamp.
-_LARGE = 24.0
-#: Letters are slanted from this share of a quarter turn on.
-_SLANT = 0.1
+#: Words in letters of more points, slanted by this share of a quarter turn or more, are a watermark or a stamp.
+_LARGE, _SLANT = 24.0, 0.1
 #: Flags for the emphasis of a word; they add up.
 ITALIC, BOLD = 1, 2
 #: The flag of a font of a file (PDF 32000-1, table 123) whose characters are all of one width.
