@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import Block, SourceFile, Title, build_document
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.compound_file import SIGNATURE, CompoundFile
 from clew.parse.documents.encoding import decode_text
 from clew.parse.documents.formats import DocumentFormat, MemberFile
 from clew.parse.documents.html import decode_page, fragment_blocks
@@ -27,6 +28,8 @@ from clew.parse.documents.text import text_blocks
 PARSER = "msg/4"
 MEDIA_TYPE = "application/vnd.ms-outlook"
 
+#: How a container of old Microsoft Office files and of Outlook messages begins ([MS-CFB]).
+SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PROPERTIES = "__properties_version1.0"
 _CLASS, _SUBJECT, _SENT, _DELIVERED = 0x001A, 0x0037, 0x0039, 0x0E06
 _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = 0x0C1A, 0x0C1F, 0x5D01
@@ -103,6 +106,54 @@ def _refuse_others(has_stream: Callable[[str], bool]) -> None:
     for stream, problem, hint in _OTHERS:
         if has_stream(stream):
             raise UnreadableFile(problem, hint)
+
+
+#: What olefile raises over damaged containers.
+_DAMAGE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+    struct.error,
+)
+
+
+class CompoundFile:
+    """An open container of storages (folders) and streams (files). Raises UnreadableFile where it is damaged."""
+
+    def __init__(self, data: bytes) -> None:
+        import olefile
+
+        self._children: dict[tuple[str, ...], list[str]] = {}
+        with _refusing_damage():
+            self._file = olefile.OleFileIO(BytesIO(data), raise_defects=olefile.DEFECT_INCORRECT)
+            for *above, name in self._file.listdir(streams=True, storages=True):
+                self._children.setdefault(tuple(map(str.casefold, above)), []).append(name)
+
+    def names(self, path: tuple[str, ...] = ()) -> list[str]:
+        """Return the names of the storages and streams in a storage, [] where there is no such storage."""
+        return self._children.get(tuple(map(str.casefold, path)), [])
+
+    def read(self, *path: str) -> bytes | None:
+        """Return the content of a stream, None where there is none."""
+        import olefile
+
+        with _refusing_damage():
+            if self._file.get_type(list(path)) != olefile.STGTY_STREAM:
+                return None
+            content: bytes = self._file.openstream(list(path)).read()
+        return content
+
+
+@contextmanager
+def _refusing_damage() -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise UnreadableFile("is damaged: its container cannot be read") from error
 
 
 class _Storage:
