@@ -28,7 +28,7 @@ LINES = {
     "questions": 8_483,
     "retrieve": 5_497,
     "methods": 16_052,
-    "knowledge_base": 8_302,
+    "knowledge_base": 8_310,
     "evaluate": 3_765,
     "train": 7_998,
     "papers": 3_381,

@@ -62,7 +62,15 @@ CONNECTIONS = 3
 #: Passages that are encoded by one task: a fraction of a second of work.
 TEXTS_PER_TASK = 64
 #: Libraries by which the same file may be read otherwise, and a text have another vector.
-_LIBRARIES = ("pypdfium2", "lxml", "markdown-it-py", "olefile", "charset-normalizer", "tokenizers", "onnxruntime")
+_LIBRARIES = (
+    "pypdfium2",
+    "lxml",
+    "markdown-it-py",
+    "olefile",
+    "charset-normalizer",
+    "tokenizers",
+    "onnxruntime",
+)
 #: Seconds after which the number of cores is asked again, since clusters grow.
 _CORES_EVERY = 10.0
 
