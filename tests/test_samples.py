@@ -239,7 +239,11 @@ def test_plain_text_is_paragraphs():
 @pytest.mark.slow
 def test_the_report_has_pages_sections_and_whole_tables():
     assert [node.page for node in nodes(REPORT, PAGE)] == list(range(1, 9))
-    assert not re.search(r"Page \d|Annual Report 1931$", read_sample(REPORT).text, re.MULTILINE)
+    text = read_sample(REPORT).text
+    # The running header is read once, without the number of the page.
+    assert (
+        not re.search(r"Page \d", text) and len(re.findall(r"Annual Report 1931$", text, re.MULTILINE)) == 1
+    )
     assert [name for _, name in outline(REPORT) if name not in {"Oskell Passage Company"}] == [
         "Annual Report and Accounts",
         "Directors and officers",
@@ -294,7 +298,7 @@ def test_the_paper_is_read_down_its_columns_with_its_words_joined():
     assert [depth[name] - top for name in PAPER_SECTIONS] == [int("." in name) for name in PAPER_SECTIONS]
     assert "explanations have been offered for the existence of the bank" in words(read_sample(PAPER).text)
     assert "recommended that the reach be surveyed" in words(read_sample(PAPER).text)
-    assert "Movement of the Quillstone Bank\n" not in read_sample(PAPER).text
+    assert read_sample(PAPER).text.count("Movement of the Quillstone Bank\n") == 1
     crest, grains = nodes(PAPER, TABLE)
     assert crest.name == "Table 1. Distance of the crest from the western marker, and least depth over it"
     assert rows_of(PAPER, crest)[7].endswith("1934: Crest (m): 281; Depth (m): 2.4")

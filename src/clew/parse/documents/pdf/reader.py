@@ -589,12 +589,17 @@ def _explain_no_text(document: Any, pages: Sequence[Page]) -> UnreadableFile:
     hidden = sum(len(text.split()) for page in pages for _, text in page.left_out)
     if hidden:
         return UnreadableFile(f"{problem} that can be seen ({hidden:,} hidden or turned words)")
-    if not any(
-        _has_page_image(document[index], _PICTURE_SHARE) for index in range(min(len(pages), _SAMPLED))
-    ):
+    if not any(_has_picture(document, index) for index in range(min(len(pages), _SAMPLED))):
         return UnreadableFile(f"{problem}, and no picture of one")
     recognition = f"{describe_recognition()}, or run it through text recognition (OCR) first"
     return UnreadableFile(f"{problem}; it looks scanned", "" if can_recognise() else recognition)
+
+
+def _has_picture(document: Any, index: int) -> bool:
+    try:
+        return _has_page_image(document[index], _PICTURE_SHARE)
+    except pdfium.PdfiumError:  # a damaged page or picture
+        return False
 
 
 def _name_pages(numbers: Sequence[int]) -> str:
