@@ -233,6 +233,17 @@ def test_a_hyphen_at_a_line_end_stays_where_the_document_writes_it() -> None:
             "neer.",
         )
 
+    def draw_numbers(canvas: Canvas) -> None:
+        draw_lines(
+            canvas,
+            "It is told in Exhibit A-",
+            "2 for the years 1931-",
+            "1934 and in the Anglo-",
+            "Danish papers.",
+        )
+
+    numbers = "It is told in Exhibit A-2 for the years 1931-1934 and in the Anglo-Danish papers."
+    assert read_pages(draw_numbers).text == numbers
     assert read_pages(draw).text == (
         "The harbour has a first-class crane. Of the first class of cranes none had an engineer."
     )

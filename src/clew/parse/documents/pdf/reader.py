@@ -173,7 +173,7 @@ def _round_size(size: float) -> float:
 
 
 _BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
-_HYPHEN = re.compile(r"(?<=[a-z])[-\u2010]$")
+_HYPHEN = re.compile(r"(?<=[^\W_])[-\u2010]$")
 #: What stands around a word in a sentence.
 _AROUND_WORDS = "()[]{}.,;:!?\"'“”‘’"
 #: A line of no more words may be a label.
@@ -203,9 +203,11 @@ class Block:
         """The text of the lines; a word divided at a line's end is joined."""
         joined = ""
         for line in self.lines:
-            if not (_HYPHEN.search(joined) and line.text[:1].isalpha()):
+            if not (_HYPHEN.search(joined) and line.text[:1].isalnum()):
                 joined = f"{joined} {line.text}"
-            elif line.text[:1].isupper() or _keeps_hyphen(joined.split()[-1], line.words[0].text, self.words):
+            elif not (joined[-2].islower() and line.text[:1].islower()) or _keeps_hyphen(
+                joined.split()[-1], line.words[0].text, self.words
+            ):
                 joined += line.text
             else:
                 joined = _HYPHEN.sub("", joined) + line.text
