@@ -20,7 +20,7 @@ SOURCE = ROOT / "src" / "clew"
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
     "core": 7_594,
-    "parse": 16_931,
+    "parse": 16_933,
     "store": 11_538,
     "models": 3_880,
     "graph": 1_726,
