@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_594,
+    "core": 7_603,
     "parse": 16_933,
     "store": 11_538,
     "models": 3_880,
@@ -28,11 +28,11 @@ LINES = {
     "questions": 8_483,
     "retrieve": 5_497,
     "methods": 16_052,
-    "knowledge_base": 8_310,
+    "knowledge_base": 8_315,
     "evaluate": 3_765,
     "train": 7_998,
     "papers": 3_381,
-    "app": 18_272,
+    "app": 18_282,
     ".": 352,
 }
 QUESTION = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -218,6 +219,14 @@ class ParsedDocument:
     members: tuple[Member, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     left_out: tuple[tuple[str, str, int], ...] = ()
+
+
+def count_left_out(left_out: Sequence[tuple[str, str, int]]) -> Counter[str]:
+    """Return how many words of a document were left out, by reason."""
+    words: Counter[str] = Counter()
+    for reason, text, times in left_out:
+        words[reason] += len(text.split()) * times
+    return words
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,19 @@ def test_a_document_shows_its_outline_and_each_place_in_it(app, keys) -> None:
     assert table.all("table")
 
 
+def test_what_was_left_out_of_a_document_stands_on_its_page(own) -> None:
+    done = own.upload(
+        "lease.md", b"# Lease\n\nThe rent is ~~90 <b> crowns~~ 120 crowns.\n\nNo ~~90 <b> crowns~~.\n"
+    )
+    # It is no remark that stays among the uploads until somebody puts it away.
+    assert done["state"] == "done" and not done["notes"]
+    page = fetch_page(own, f"/b/{own.base}/d/{done['key']}")
+    assert "6 words were left out" in page.text and "struck out (2×): 90 <b> crowns" in " ".join(
+        page.text.split()
+    )
+    assert "left out" not in fetch_page(own, f"/b/{own.base}/").text
+
+
 def test_the_description_of_the_api_reads_as_text(app) -> None:
     page = fetch_page(app, "/api/docs")
     assert "GET /api/config" in page.text and "`" not in page.text

@@ -9,7 +9,7 @@ import pytest
 from docx.oxml import OxmlElement
 
 from bad_files import changed_zip, good_docx, sample
-from clew.core.types import ParsedDocument
+from clew.core.types import ParsedDocument, count_left_out
 from clew.parse.documents.reader import parse
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -44,10 +44,6 @@ def open_text(body: str, styles: str) -> bytes:
 
 def lines(document: ParsedDocument) -> list[str]:
     return [node.text for node in document.nodes[1:] if node.text]
-
-
-def left_out(document: ParsedDocument) -> list[str]:
-    return [note for note in document.notes if "left out" in note]
 
 
 STRIKE = "<w:strike/>"
@@ -103,7 +99,7 @@ STYLE = (
 def test_what_is_struck_out_is_not_in_force(data: bytes, name: str) -> None:
     document = parse(data, name)
     assert lines(document) == ["The ferry costs 6 marks.", "It sails at nine."]
-    assert left_out(document) == ["5 words left out: 5 struck out"]
+    assert count_left_out(document.left_out) == {"struck out": 5}
 
 
 def test_word_strikes_out_by_styles_and_numbers_what_is_struck_out() -> None:
@@ -131,7 +127,7 @@ def test_word_strikes_out_by_styles_and_numbers_what_is_struck_out() -> None:
     document = parse(word(body, styles), "a.docx")
     assert lines(document)[:2] == ["Rent twelve", "Paid in coin"]
     assert next(node.table for node in document.nodes if node.table).rows == (("Gig", "9"), ("Cog", "8"))
-    assert left_out(document) == ["5 words left out: 5 struck out"]
+    assert count_left_out(document.left_out) == {"struck out": 5}
 
 
 def test_a_struck_out_item_keeps_its_number() -> None:
@@ -169,7 +165,7 @@ def test_what_cannot_be_seen_on_a_page_is_counted(hidden: str) -> None:
     document = parse(f"<p>The gate opens at six.</p>{hidden}<p>It closes at ten.</p>".encode(), "a.html")
     assert "77" not in document.text and "code" not in document.text
     assert document.text.startswith("The gate opens at six.") and document.text.endswith("It closes at ten.")
-    assert left_out(document) == ["4 words left out: 4 hidden"]
+    assert count_left_out(document.left_out) == {"hidden": 4}
 
 
 def test_what_is_seen_on_a_page_stays() -> None:
@@ -186,7 +182,7 @@ def test_what_is_seen_on_a_page_stays() -> None:
         "Small print.",
         "Bring a lamp.",
     ]
-    assert not left_out(document)
+    assert not document.left_out
 
 
 def test_hidden_and_deleted_text_of_office_files_is_counted() -> None:
@@ -194,19 +190,20 @@ def test_hidden_and_deleted_text_of_office_files_is_counted() -> None:
     document = parse(
         word(f"<w:p>{run('Open ')}{run('at dawn', '<w:vanish/>')}{deleted}{run('daily')}</w:p>"), "a.docx"
     )
-    assert lines(document) == ["Open daily"] and left_out(document) == [
-        "4 words left out: 2 hidden, 2 deleted"
-    ]
+    assert lines(document) == ["Open daily"] and count_left_out(document.left_out) == {
+        "hidden": 2,
+        "deleted": 2,
+    }
     rtf = rb"{\rtf1 Open {\v at dawn }{\deleted seven eight }daily{\footnote see {\strike page} below}.\par}"
     document = parse(rtf, "a.rtf")
     assert lines(document) == ["Open daily[1].", "[1] see below"]
-    assert left_out(document) == ["5 words left out: 2 hidden, 2 deleted, 1 struck out"]
+    assert count_left_out(document.left_out) == {"hidden": 2, "deleted": 2, "struck out": 1}
     style = '<s:style s:name="H"><s:text-properties t:display="none"/></s:style>'
     document = parse(
         open_text('<t:p>Open <t:span t:style-name="H">at <t:span>dawn</t:span> </t:span>daily</t:p>', style),
         "a.odt",
     )
-    assert lines(document) == ["Open daily"] and left_out(document) == ["2 words left out: 2 hidden"]
+    assert lines(document) == ["Open daily"] and count_left_out(document.left_out) == {"hidden": 2}
 
 
 def test_what_is_struck_out_on_a_slide() -> None:
@@ -216,7 +213,7 @@ def test_what_is_struck_out_on_a_slide() -> None:
  <a:t>forty</a:t></a:r><a:r><a:rPr strike="noStrike"/><a:t>sixty</a:t></a:r></a:p></p:txBody></p:sp></p:spTree>
  </p:cSld></p:sld>"""
     document = parse(changed_zip(sample("pptx"), {"ppt/slides/slide2.xml": slide.encode()}), "a.pptx")
-    assert "Seats: sixty" in lines(document) and left_out(document) == ["1 word left out: 1 struck out"]
+    assert "Seats: sixty" in lines(document) and count_left_out(document.left_out) == {"struck out": 1}
 
 
 @pytest.mark.parametrize("suffix", ["docx", "pptx", "xlsx"])
@@ -270,4 +267,4 @@ def test_menus_around_and_in_the_main_part_of_a_page_are_counted() -> None:
     )
     read = parse(page.encode(), "a.html")
     assert lines(read) == ["The lamp was lit in 1871 and is seen for many miles."]
-    assert left_out(read) == ["6 words left out: 6 menus and the like"]
+    assert count_left_out(read.left_out) == {"menus and the like": 6}

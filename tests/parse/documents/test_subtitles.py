@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clew.core.errors import UnreadableFile
-from clew.core.types import PASSAGE
+from clew.core.types import PASSAGE, count_left_out
 from clew.parse.documents.reader import parse
 
 
@@ -61,7 +61,7 @@ def test_web_subtitles_name_their_voices() -> None:
         "Bo: Ten.",
         "Ada Pell: Nine.",
     ]
-    assert document.notes == ("6 words left out: 6 in remarks",)
+    assert count_left_out(document.left_out) == {"in remarks": 6}
 
 
 def test_lines_of_captions_that_roll_are_read_once() -> None:

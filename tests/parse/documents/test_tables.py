@@ -16,6 +16,7 @@ from openpyxl.worksheet.table import Table
 
 from bad_files import changed_zip, good_xlsx
 from clew.core.errors import UnreadableFile
+from clew.core.types import count_left_out
 from clew.parse.documents.csv import parse as parse_delimited
 from clew.parse.documents.limits import Limits
 from clew.parse.documents.xlsx import parse
@@ -317,7 +318,7 @@ def test_hidden_rows_and_columns_are_left_out_and_counted() -> None:
     document = read(save(book), "b.xlsx")
     # A row that is hidden in its middle does not divide a table.
     assert outline(document)[1:] == ["| Tern: Cargo: salt; Port: Ardle", "| Plover: Cargo: tar; Port: Brenn"]
-    assert document.notes == ("11 words left out: 11 hidden",)
+    assert count_left_out(document.left_out) == {"hidden": 11}
 
 
 def test_columns_are_hidden_in_runs_and_rows_by_filters_and_outlines() -> None:
@@ -332,7 +333,7 @@ def test_columns_are_hidden_in_runs_and_rows_by_filters_and_outlines() -> None:
     columns = '<cols><col min="1" max="1" hidden="0"/><col min="2" max="3" hidden="1" collapsed="1"/></cols>'
     document = read(xlsx(rows, columns, '<autoFilter ref="A1:D4"/>'), "b.xlsx")
     assert outline(document)[1:] == ["| Rope: Price: 7", "| Hemp: Price: 9"]
-    assert document.notes == ("6 words left out: 6 hidden",)
+    assert count_left_out(document.left_out) == {"hidden": 6}
     everything = '<cols><col min="1" max="16384" hidden="1"/></cols>'
     both = book_of([["Item", "Price"], ["Rope", 4]], "Open")
     shut = both.create_sheet("Shut")

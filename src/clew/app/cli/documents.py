@@ -194,12 +194,20 @@ def _print_report(report: Report) -> None:
         skipped = ", ".join(f"{number:,} {reason}" for reason, number in sorted(report.skipped.items()))
         print_line(f"  skipped: {skipped}")
     for suffix, paths in _group_by_suffix(report.unsupported).items():
-        names = ", ".join(Path(path).name for path in paths[:MAX_SKIPPED_NAMES])
-        more = f" and {len(paths) - MAX_SKIPPED_NAMES:,} more" if len(paths) > MAX_SKIPPED_NAMES else ""
-        print_line(f"    {suffix or 'no suffix'}: {names}{more}")
+        print_line(f"    {suffix or 'no suffix'}: {_list_names(paths)}")
+    if report.left_out:
+        words = sum(sum(counts.values()) for counts in report.left_out.values())
+        print_line(f"  left out: {format_count(words, 'word')}; clew show FILE --left-out shows them")
+    for reason, counts in report.left_out.items():
+        print_line(f"    {reason}: {sum(counts.values()):,} ({_list_names(list(counts))})")
     notes = [(path, f"{path}: {remark}") for path, remark in report.notes]
     for line in _shorten_members(notes, "have notes"):
         print_line(f"  note: {line}")
+
+
+def _list_names(paths: Sequence[str]) -> str:
+    names = ", ".join(Path(path).name for path in paths[:MAX_SKIPPED_NAMES])
+    return names + (f" and {len(paths) - MAX_SKIPPED_NAMES:,} more" if len(paths) > MAX_SKIPPED_NAMES else "")
 
 
 def _group_by_suffix(paths: Sequence[str]) -> dict[str, list[str]]:
@@ -223,6 +231,7 @@ def _report_to_dict(report: Report) -> dict[str, Any]:
         ],
         "skipped": report.skipped,
         "unsupported": report.unsupported,
+        "left_out": report.left_out,
         "notes": [{"path": path, "note": remark} for path, remark in report.notes],
         "pages": report.pages,
         "passages": report.passages,

@@ -27,6 +27,7 @@ from clew.core.types import (
     Member,
     ParsedDocument,
     container_path,
+    count_left_out,
 )
 from clew.knowledge_base.ingest.plan import Plan, Scan, plan_files, scan_paths
 from clew.knowledge_base.ingest.report import Event, Failure, Progress, Report, ignore_event
@@ -334,6 +335,8 @@ class _AddRun:
         """Store a document with all its locations, and remove what was in an earlier version of the file alone."""
         first, *others = places
         self.report.notes.extend((first.path, note) for note in parsed.notes)
+        for reason, words in count_left_out(parsed.left_out).items():
+            self.report.left_out.setdefault(reason, {})[first.path] = words
         # The file itself comes last: if add is killed before, it finds the file changed, and does all of it again.
         for location in places:
             self.remove_stale_members(location.path, members, locations)

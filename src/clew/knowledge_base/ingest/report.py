@@ -57,7 +57,8 @@ class Report:
     ``located`` are files whose bytes the base already had from another path: one document with several locations.
     ``removed`` are paths whose file no longer exists (``sync`` only). ``skipped`` counts files that are left out on
     purpose, by reason; ``unsupported`` are the paths of those of a type that is not read. ``notes`` are remarks of
-    parsers, as (path, remark).
+    parsers, as (path, remark). ``left_out`` counts the words that stand in a file and not in its document, by reason
+    and path.
     """
 
     added: list[str]
@@ -68,6 +69,7 @@ class Report:
     notes: list[tuple[str, str]]
     skipped: dict[str, int]
     unsupported: list[str] = field(default_factory=list)
+    left_out: dict[str, dict[str, int]] = field(default_factory=dict)
     unchanged: int = 0
     pages: int = 0
     passages: int = 0

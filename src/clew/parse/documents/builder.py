@@ -64,7 +64,7 @@ class DocumentBuilder:
             self.fields[name, text] = None
 
     def leave_out(self, reason: str, text: str) -> None:
-        """Keep a text that is not added, with the reason: a note says how many words these are."""
+        """Keep a text that is not added, with the reason."""
         self._left_out[reason, " ".join(text.split())] += 1
 
     def add_page(self, number: int, label: str = "", box: Box | None = None) -> None:
@@ -137,12 +137,6 @@ class DocumentBuilder:
         if len(title) > MAX_NAME:
             self.notes.append(f"its title has {len(title):,} characters; the first {MAX_NAME:,} are its name")
             title = title[:MAX_NAME]
-        words: Counter[str] = Counter()
-        for (reason, text), times in self._left_out.items():
-            words[reason] += len(text.split()) * times
-        if total := words.total():
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in words.most_common() if count)
-            self.notes.append(f"{total:,} {'word' if total == 1 else 'words'} left out: {reasons}")
         maker = f"{parser}(passages={self.unit})"
         root = replace(self._nodes[0], text=title, name=title, span=(0, self._length))
         return ParsedDocument(

@@ -26,7 +26,7 @@ from clew.core.config import DEFAULT_ENCODER
 from clew.core.errors import NotFound
 from clew.core.installation import format_install_command
 from clew.core.languages import language_name
-from clew.core.types import PASSAGE, SECTION, TABLE
+from clew.core.types import PASSAGE, SECTION, TABLE, count_left_out
 from clew.knowledge_base.graphs import entity_triples
 from clew.knowledge_base.trash import TRASH_DAYS, Trash
 from clew.models.keys import name_keyring
@@ -187,6 +187,7 @@ def document(
         passages=sum(node.kind == PASSAGE for node in nodes),
         tables=sum(node.kind == TABLE for node in nodes),
         first=next((node.position for node in nodes if node.kind in {PASSAGE, TABLE}), None),
+        left_out=count_left_out(info.left_out).total(),
         read_only=server.settings.read_only,
     )
 
