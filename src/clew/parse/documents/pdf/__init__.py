@@ -7,7 +7,7 @@ from clew.parse.documents.builder import PassageUnit
 from clew.parse.documents.formats import DocumentFormat
 
 MEDIA_TYPE = "application/pdf"
-PARSER = "pdf/10"
+PARSER = "pdf/11"
 
 
 def parse(data: bytes, *, unit: PassageUnit, name: str) -> ParsedDocument:

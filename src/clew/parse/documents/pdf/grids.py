@@ -8,8 +8,10 @@ lines at a tenth of the speed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from clew.core.cell_values import read_cell
 from clew.core.types import Box, Column, Table
 from clew.parse.documents.pdf.cells import is_number
 from clew.parse.documents.pdf.headers import are_uncertain
+from clew.parse.documents.pdf.hyphens import Hyphens
 from clew.parse.documents.pdf.words import Page, Rule, Word
 
 #: A range of amounts or percentages, as no name of a column has.
@@ -71,14 +74,16 @@ def find_grids(page: Page) -> list[Grid]:
     return sorted(grids, key=lambda grid: (grid.ys[0], grid.xs[0]))
 
 
-def read_grid(grid: Grid, words: Sequence[Word], caption: str) -> tuple[Table, list[float | None]]:
+def read_grid(
+    grid: Grid, words: Sequence[Word], caption: str, hyphens: Hyphens
+) -> tuple[Table, list[float | None]]:
     """Return the cells of a grid as a table, and where the label of each row begins, None if it has none.
 
     The text of a cell that is merged downwards, or in the header, is in each of its cells; that of one that is merged
     across the body is in the first.
     """
     area = _merged_cells(grid)
-    texts = _cell_texts(grid, area, words)
+    texts = _cell_texts(grid, area, words, hyphens)
     rows, columns = area.shape
     head = _header_rows(area, texts)
     cells = [
@@ -211,10 +216,11 @@ def _merged_cells(grid: Grid) -> NDArray[np.int64]:
             return area
 
 
-def _cell_texts(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, str]:
-    return {
-        number: _cell_text(cell_words) for number, cell_words in _words_of_cells(grid, area, words).items()
-    }
+def _cell_texts(
+    grid: Grid, area: NDArray[np.int64], words: Sequence[Word], hyphens: Hyphens
+) -> dict[int, str]:
+    words_of = _words_of_cells(grid, area, words)
+    return {number: _cell_text(cell_words, hyphens) for number, cell_words in words_of.items()}
 
 
 def _words_of_cells(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) -> dict[int, list[Word]]:
@@ -227,7 +233,7 @@ def _words_of_cells(grid: Grid, area: NDArray[np.int64], words: Sequence[Word]) 
     return words_of
 
 
-def _cell_text(words: Sequence[Word]) -> str:
+def _cell_text(words: Sequence[Word], hyphens: Hyphens) -> str:
     """Return the words of a cell in reading order; a word divided at a line's end is joined."""
     lines: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (word.y, word.x0)):
@@ -235,12 +241,8 @@ def _cell_text(words: Sequence[Word]) -> str:
             lines[-1].append(word)
         else:
             lines.append([word])
-    joined = ""
-    for line in lines:
-        text = " ".join(word.text for word in sorted(line, key=lambda word: word.x0))
-        is_divided = joined.endswith("-") and joined[-2:-1].islower() and text[:1].islower()
-        joined = joined[:-1] + text if is_divided else f"{joined} {text}".strip()
-    return joined
+    texts = (" ".join(word.text for word in sorted(line, key=lambda word: word.x0)) for line in lines)
+    return reduce(hyphens.join, texts, "")
 
 
 def _header_rows(area: NDArray[np.int64], texts: dict[int, str]) -> int:
@@ -300,6 +302,6 @@ def _has_open_corner(area: NDArray[np.int64], texts: dict[int, str]) -> bool:
 def _is_table(grid: Grid, words: Sequence[Word]) -> bool:
     """Return whether at least two rows, and half of all, have words in two cells. The lines of a chart do not."""
     area = _merged_cells(grid)
-    texts = _cell_texts(grid, area, words)
+    texts = _cell_texts(grid, area, words, Hyphens(Counter()))
     is_filled = [sum(bool(texts[n]) for n in set(row.tolist())) >= 2 for row in area]
     return sum(is_filled) >= max(2, len(is_filled) / 2)

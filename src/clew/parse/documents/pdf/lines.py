@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect, bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,8 @@ from itertools import groupby, pairwise
 from statistics import median, median_low
 
 from clew.core.types import Box, union_box
-from clew.parse.documents.pdf.words import BOLD, ITALIC, Page, Word, is_right_to_left
+from clew.parse.documents.pdf.ornaments import join_initials
+from clew.parse.documents.pdf.words import BOLD, ITALIC, Page, Rule, Word, is_right_to_left
 
 #: A gap of more than this many times the font size separates two cells.
 CELL_GAP = 0.9
@@ -153,7 +155,7 @@ def sort_by_reading_order(page: Page, lines: Sequence[Line]) -> list[Line]:
     """Return the lines with one column after the other; a line across the gutter ends both columns."""
     gutter = _find_gutter(page, lines)
     if gutter is None:
-        return list(lines)
+        return sort_short_columns(lines, page.rules)
     ordered: list[Line] = []
     left: list[Line] = []
     right: list[Line] = []
@@ -188,16 +190,13 @@ def _split_at_gutter(line: Line, gutter: float) -> list[Line] | None:
     return [Line(line.page, tuple(part)) for part in (left, right) if part]
 
 
-#: Lines of narrow columns have so many words or more, on average; most cells have fewer.
-_LINE_WORDS = 4
-
-
 def _find_gutter(page: Page, lines: Sequence[Line]) -> float | None:
     """Return the position of the gutter on a page of prose in two columns, None on another page.
 
-    It is where, in the middle of the page, most lines have prose on both sides: long parts with few numbers. Of few
-    such lines, the sentences of both sides have to go on from line to line; those of a table go on across it.
+    It is where, in the middle of the page, most lines have prose on both sides: long parts with few numbers.
     """
+    if len(lines) < 12:
+        return None
     edges = [word.x0 for line in lines for word in line.words if 0.3 < word.x0 / page.width < 0.7]
     best: tuple[int, float] | None = None
     for edge, _ in Counter(round(edge) for edge in edges).most_common(6):
@@ -205,26 +204,122 @@ def _find_gutter(page: Page, lines: Sequence[Line]) -> float | None:
         split = [parts for line in lines if (parts := _split_at_gutter(line, gutter)) is not None]
         prose = [[_is_prose(part, page.width) for part in parts] for parts in split if len(parts) == 2]
         sides = min(sum(left for left, _ in prose), sum(right for _, right in prose))
-        is_sure = sides >= 6 and len(lines) >= 12
-        both = [parts for parts in split if len(parts) == 2]
-        if (is_sure or _go_on(both)) and len(split) >= 0.65 * len(lines):
+        if sides >= 6 and len(split) >= 0.65 * len(lines):
             best = max(best, (sides, gutter)) if best else (sides, gutter)
     return best[1] if best else None
 
 
-def _go_on(lines: Sequence[Sequence[Line]]) -> bool:
-    """Return whether the sentences of lines in two parts go on from line to line, first in the left parts."""
-    parts = [left for left, _ in lines] + [right for _, right in lines]
-    if any(
-        sum(len(part.words) for part in column) < _LINE_WORDS * len(lines)
-        for column in zip(*lines, strict=True)
-    ):
+#: So many places where cells begin are tried as the edge of a column.
+_PLACES = 8
+#: A line of prose in a column has at least so many words, and is so many times as wide as its letters are high.
+_COLUMN_WORDS, _COLUMN_WIDTH = 4, 10
+_STOP = re.compile(r"[.:;?!…。！？][\"'”’»)\]]*$")
+
+
+def sort_short_columns(lines: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
+    """Return the lines of a page with one column after the other wherever a few of them are prose in columns."""
+    for start in _cell_starts(lines, 2):
+        for first, end in _find_runs(lines, start):
+            columns = _divide(lines[first:end])
+            if _is_prose_in_columns(columns) and not _is_ruled(columns, rules):
+                above, below = lines[:first], lines[end:]
+                return [
+                    *sort_short_columns(above, rules),
+                    *(line for column in columns for line in column),
+                    *sort_short_columns(below, rules),
+                ]
+    return list(lines)
+
+
+def _cell_starts(lines: Sequence[Line], least: float) -> list[float]:
+    """Return where cells of at least so many lines begin, the most common places first."""
+    edges = sorted(cell.x0 for line in lines for cell in line.split_cells())
+    counts = Counter({edge: bisect(edges, edge + 2) - bisect_left(edges, edge) for edge in edges})
+    return [edge for edge, count in counts.most_common(_PLACES) if count >= least]
+
+
+def _find_runs(lines: Sequence[Line], start: float) -> list[tuple[int, int]]:
+    """Return the half-open ranges of lines that stand left and right of the gutter before ``start``, none across it.
+    Lines on one side that stand apart above or below the others are not of them."""
+    parts = [_split_at_gutter(line, start - 3.0) for line in lines]
+    runs = []
+    for is_divided, group in groupby(range(len(lines)), lambda place: parts[place] is not None):
+        places = list(group) if is_divided else []
+        while len(places) > 1 and _stands_off(lines, parts, places[0], places[1]):
+            places.pop(0)
+        while len(places) > 1 and _stands_off(lines, parts, places[-1], places[-2]):
+            places.pop()
+        if len(places) > 1:
+            runs.append((places[0], places[-1] + 1))
+    return runs
+
+
+def _stands_off(
+    lines: Sequence[Line], parts: Sequence[Sequence[Line] | None], outer: int, inner: int
+) -> bool:
+    size = max(lines[inner].size, 4.0)
+    is_apart = abs(lines[outer].y - lines[inner].y) > 1.75 * size
+    return len(parts[outer] or ()) < 2 and (is_apart or abs(lines[outer].size - size) > 0.12 * size)
+
+
+def _divide(lines: Sequence[Line]) -> list[list[Line]]:
+    """Return lines as the columns in which the parts of enough of them begin."""
+    for start in _cell_starts(lines, max(2, 0.3 * len(lines))):
+        parts = [_split_at_gutter(line, start - 3.0) for line in lines]
+        columns: tuple[list[Line], list[Line]] = ([], [])
+        for part in (part for halves in parts for part in halves or ()):
+            _append_part(columns[part.x0 >= start - 3.0], part)
+        if all(parts) and all(columns):
+            return [*_divide(columns[0]), *_divide(columns[1])]
+    return [list(lines)]
+
+
+def _is_prose_in_columns(columns: Sequence[Sequence[Line]]) -> bool:
+    """Return whether columns are sentences that go on down each of them and from each to the next, not the cells of
+    a table: most lines that end without a stop go on in lower case, and where the first word of the next line would
+    not have fitted; no two sentences begin side by side."""
+    if len(columns) < 2 or not all(map(_may_be_column, columns)):
         return False
-    ends = [(before.text, line.text[:1]) for before, line in pairwise(parts)]
-    goes_on = sum(
-        not before.endswith((".", ":", "?", "!", ";")) and first.islower() for before, first in ends
-    )
-    return goes_on > 2 and goes_on > 0.55 * len(ends)
+    flow = [line for column in columns for line in column]
+    going = [(before, after) for before, after in pairwise(flow) if not _STOP.search(before.text)]
+    lower = sum(_goes_on_within(after.text) for _, after in going)
+    full = [_is_full(*pair, column) for column in columns for pair in pairwise(column) if pair in going]
+    if lower < 2 or 2 * lower < len(going) or 2 * len(going) < len(flow) - 1 or sum(full) < 0.7 * len(full):
+        return False
+    starts = [
+        after.y
+        for column in columns
+        for before, after in pairwise(column)
+        if _STOP.search(before.text) or not _is_full(before, after, column)
+    ]
+    return all(after - before > 0.25 * flow[0].size for before, after in pairwise(sorted(starts)))
+
+
+def _may_be_column(lines: Sequence[Line]) -> bool:
+    text = " ".join(line.text for line in lines)
+    is_worded = len(text.split()) >= _COLUMN_WORDS * len(lines) or text.upper() == text.lower()
+    width = sum(line.x1 - line.x0 for line in lines) / len(lines)
+    is_whole = sum(len(line.split_cells()) == 1 for line in lines) >= 0.8 * len(lines)
+    letters = sum(character.isalpha() or character.isspace() for character in text)
+    return is_worded and is_whole and width > _COLUMN_WIDTH * lines[0].size and letters > 0.8 * len(text)
+
+
+def _goes_on_within(text: str) -> bool:
+    return text[:1].isalpha() and not text[:1].isupper()
+
+
+def _is_full(before: Line, after: Line, column: Sequence[Line]) -> bool:
+    """Return whether the first word of a line would not have fitted into the one before it."""
+    word = after.words[0].x1 - after.words[0].x0
+    return before.x1 + 0.2 * before.size + word > max(line.x1 for line in column) - 1
+
+
+def _is_ruled(columns: Sequence[Sequence[Line]], rules: Sequence[Rule]) -> bool:
+    """Return whether a rule across the gutter divides lines, as it does the rows of a table."""
+    lines = [line for column in columns for line in column]
+    top, bottom = min(line.y for line in lines), max(line.y for line in lines)
+    edge, start = max(line.x1 for line in columns[0]), min(line.x0 for line in columns[1])
+    return any(top < y < bottom and x0 < edge and x1 > start for x0, y, x1, _ in rules)
 
 
 def _is_prose(part: Line, width: float) -> bool:
@@ -276,39 +371,10 @@ def _without_line_numbers(page: Page) -> Page:
     return replace(page, words=tuple(word for place, word in enumerate(page.words) if place not in numbers))
 
 
-#: A letter that begins a paragraph over several lines is so many times as large as these at least.
-_DROP_CAP = 1.8
-
-
-def _join_drop_caps(page: Page) -> Page:
-    """Return a page whose letters over several lines belong to the word that they begin, on the first of these lines.
-
-    "A" and "I" may be words of their own: there the rest of the word tells, where it stands elsewhere on the page.
-    """
-    words = list(page.words)
-    for cap in [word for word in words if len(word.text) == 1 and word.text.isupper()]:
-        beside = [
-            word
-            for word in words
-            if cap.size >= _DROP_CAP * word.size
-            and cap.y - cap.size < word.y - 0.4 * word.size
-            and word.y <= cap.y + 0.1 * cap.size
-            and -1 < word.x0 - cap.x1 < word.size
-        ]
-        if len({round(word.y) for word in beside}) < 2:
-            continue
-        first = min(beside, key=lambda word: (word.y, word.x0))
-        is_word = cap.text in "AI" and any(word.text == first.text for word in words if word is not first)
-        joined = replace(first, text=f"{cap.text}{' ' * is_word}{first.text}", x0=cap.x0)
-        words = [joined if word is first else word for word in words if word is not cap]
-    return replace(page, words=tuple(words)) if len(words) < len(page.words) else page
-
-
 def extract_lines(pages: Iterable[Page]) -> list[PageLines]:
     """Return the lines of every page in reading order, without their numbers, running headers and footers apart."""
-    raw_pages = [
-        (page, group_by_baseline(_join_drop_caps(page))) for page in map(_without_line_numbers, pages)
-    ]
+    numberless = [_without_line_numbers(page) for page in pages]
+    raw_pages = [(page, group_by_baseline(join_initials(page, numberless))) for page in numberless]
     running, counting = _running_shapes(raw_pages), _counting_shapes(raw_pages)
     page_lines = []
     for page, lines in raw_pages:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import dropwhile, islice
+from functools import reduce
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pypdfium2 as pdfium
@@ -29,7 +29,9 @@ from clew.parse.documents.pdf import MEDIA_TYPE, PARSER
 from clew.parse.documents.pdf.annotations import add_annotations
 from clew.parse.documents.pdf.cells import split_line
 from clew.parse.documents.pdf.grids import SNAP, Grid, find_grids, label_levels, read_grid
+from clew.parse.documents.pdf.hyphens import Hyphens
 from clew.parse.documents.pdf.lines import Line, PageLines, bounding_box, extract_lines
+from clew.parse.documents.pdf.ornaments import leave_out_watermark
 from clew.parse.documents.pdf.recognition import (
     MAX_PIXELS,
     SCALE,
@@ -79,15 +81,14 @@ class Headings:
     """The headings of one document: its body size, the level of each style, and the levels in its outline.
 
     ``min_depths`` is the least depth of numbering among the headings of a style ("4" has depth 0, "4.2" 1).
-    ``outline`` has levels by page and normalized text. ``words`` are those of the whole document, in lower case: they
-    tell whether a hyphen at a line's end divides a word.
+    ``outline`` has levels by page and normalized text, ``hyphens`` the words of the document.
     """
 
     body: float
     levels: Mapping[HeadingStyle, int]
     min_depths: Mapping[HeadingStyle, int]
     outline: Mapping[tuple[int, str], int]
-    words: Set[str] = frozenset()
+    hyphens: Hyphens
 
     @classmethod
     def from_pages(cls, pages: Sequence[PageLines], outline: Mapping[tuple[int, str], int]) -> Headings:
@@ -106,13 +107,8 @@ class Headings:
                 min_depths[style] = min(depth, min_depths.get(style, depth))
         ranked = sorted(styles, key=lambda style: (-style.size, -style.emphasis, not style.capitals))
         levels = {style: min(number + 1, _MAX_LEVEL) for number, style in enumerate(ranked)}
-        words = {
-            word.text.strip(_AROUND_WORDS).casefold()
-            for page in pages
-            for line in page.lines
-            for word in line.words
-        }
-        return cls(body, levels, min_depths, outline, words)
+        hyphens = Hyphens.from_lines(line.text for page in pages for line in page.lines)
+        return cls(body, levels, min_depths, outline, hyphens)
 
     def level_of(self, lines: Sequence[Line]) -> int | None:
         """Return the level of a paragraph as a heading, None if it is no heading."""
@@ -172,28 +168,26 @@ def _round_size(size: float) -> float:
     return round(size * 2) / 2
 
 
-_BULLET = re.compile(r"^(?:[•·▪■◦‣●○]|\(?[a-z0-9ivx]{1,3}[.)])\s", re.IGNORECASE)
-_HYPHEN = re.compile(r"(?<=[^\W_])[-\u2010]$")
-#: What stands around a word in a sentence.
-_AROUND_WORDS = "()[]{}.,;:!?\"'“”‘’"
+_BULLET = re.compile(r"(?:[•·▪■◦‣●○]|\(?(?:\d{1,3}[a-z]?|([a-z])\1{,2}\d?|[ivx]{1,3})[.)])\s", re.IGNORECASE)
+_SHORT_WORD = re.compile(r"[^\W\d_]{1,3}[.)]\s")
 #: A line of no more words may be a label.
 _LABEL_WORDS = 5
 #: The mark that a footnote begins with.
-_NOTE_MARK = re.compile(r"[\d*†‡§¹²³⁰-⁹]{1,3}[.)]?\s")
+_NOTE_MARK = re.compile(r"[\[(]?[\d*†‡§¹²³⁰-⁹]{1,3}[.)\]]?\s")
 #: A caption has at most so many lines above its table.
 MAX_CAPTION_LINES = 4
 
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, a heading (with its level) or a table, and its lines; ``words`` are the document's.
+    """A paragraph, a heading (with its level) or a table, and its lines; ``hyphens`` has the document's words.
 
     Of a table that is ruled, it has the grid, and where the label of each row begins.
     """
 
     lines: list[Line]
+    hyphens: Hyphens
     level: int | None = None
-    words: Set[str] = frozenset()
     table: Table | None = None
     grid: Grid | None = None
     label_starts: list[float | None] = field(default_factory=list)
@@ -201,33 +195,13 @@ class Block:
     @property
     def text(self) -> str:
         """The text of the lines; a word divided at a line's end is joined."""
-        joined = ""
-        for line in self.lines:
-            if not (_HYPHEN.search(joined) and line.text[:1].isalnum()):
-                joined = f"{joined} {line.text}"
-            elif not (joined[-2].islower() and line.text[:1].islower()) or _keeps_hyphen(
-                joined.split()[-1], line.words[0].text, self.words
-            ):
-                joined += line.text
-            else:
-                joined = _HYPHEN.sub("", joined) + line.text
-        return joined.strip()
+        return reduce(self.hyphens.join, (line.text for line in self.lines), "")
 
     @property
     def boxes(self) -> tuple[Box, ...]:
         """One box for each page that it is on."""
         pages = dict.fromkeys(line.page for line in self.lines)
         return tuple(bounding_box([line for line in self.lines if line.page == page]) for page in pages)
-
-
-def _keeps_hyphen(head: str, tail: str, words: Set[str]) -> bool:
-    """Return whether a word at a line's end, with its hyphen, and the rest of it are written with a hyphen: as the
-    document writes them elsewhere, else where both are words of their own there, or the word has another hyphen."""
-    head, tail = (text.strip(_AROUND_WORDS).casefold() for text in (head, tail))
-    first = head.rstrip("-\u2010")
-    if first + tail in words or f"{first}-{tail}" in words:
-        return first + tail not in words
-    return "-" in first or (first in words and tail in words)
 
 
 def add_pages(pages: Sequence[PageLines], headings: Headings, builder: DocumentBuilder) -> None:
@@ -281,8 +255,8 @@ def _page_blocks(page_lines: PageLines, headings: Headings) -> list[Block]:
             blocks += _text_blocks(lines, headings, page_lines.page.rules)
             lines = []
             words = [word for page_line in page_lines.lines for word in page_line.words]
-            table, starts = read_grid(grid, words, _take_caption(blocks, line))
-            blocks.append(Block([], table=table, grid=grid, label_starts=starts))
+            table, starts = read_grid(grid, words, _take_caption(blocks, line), headings.hyphens)
+            blocks.append(Block([], headings.hyphens, table=table, grid=grid, label_starts=starts))
         if outside:
             lines.append(line if grid is None else replace(line, words=outside))
         if grid is not None:
@@ -313,13 +287,13 @@ def _text_blocks(lines: Sequence[Line], headings: Headings, rules: Sequence[Rule
                 introduction=introduction,
                 statement=statement,
             )
-            blocks.append(Block([row.line for row in part], table=named))
+            blocks.append(Block([row.line for row in part], headings.hyphens, table=named))
         position = end
     return blocks + _paragraphs(lines[position:], headings)
 
 
 def _paragraphs(lines: Sequence[Line], headings: Headings) -> list[Block]:
-    return [Block(group, headings.level_of(group), headings.words) for group in _group_paragraphs(lines)]
+    return [Block(group, headings.hyphens, headings.level_of(group)) for group in _group_paragraphs(lines)]
 
 
 def _group_paragraphs(lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -352,7 +326,8 @@ def _starts_paragraph(group: Sequence[Line], line: Line) -> bool:
         line.x0 - before.x0 > 0.9 * size and len(group) > 0 and before.text.rstrip().endswith((".", ":", "?"))
     )
     is_short = before.x1 < max(other.x1 for other in (*group, line)) - 6 * size
-    return is_indented or (is_short and before.text.rstrip().endswith((".", ":", "?", "!")))
+    ends = before.text.rstrip().endswith((".", ":", "?", "!")) or _SHORT_WORD.match(line.text)
+    return is_indented or (is_short and bool(ends))
 
 
 def _continues_sentence(before: Line, line: Line) -> bool:
@@ -480,18 +455,21 @@ def _join_two_tables(first: Table, second: Table) -> Table | None:
 
 
 def _join_paragraphs(pages: list[list[Block]]) -> None:
-    """Join each paragraph that goes on at the top of the next page."""
-    before: Block | None = None
+    """Join each paragraph that goes on in the next column or on the next page, over the footnotes of its own."""
+    unfinished: list[Block] = []  # the last paragraph, then the footnotes below it
     for blocks in pages:
-        first = blocks[0] if blocks else None
-        if before and first and _is_prose(first) and _goes_on_overleaf(before, first):
-            before.lines += first.lines
-            blocks.pop(0)
-        prose = [block for block in blocks if _is_prose(block)]
-        size = max((block.lines[-1].size for block in prose), default=0.0)
-        above_notes = dropwhile(partial(_is_footnote, size), reversed(blocks))
-        before = next(above_notes, None)
-        before = before if before and _is_prose(before) else None
+        kept: list[Block] = []
+        size = max((block.lines[-1].size for block in blocks if _is_prose(block)), default=0.0)
+        for block in blocks:
+            is_prose = _is_prose(block)
+            before = next((other for other in unfinished if is_prose and _goes_on_apart(other, block)), None)
+            if before:
+                before.lines += block.lines
+                continue
+            kept.append(block)
+            above = unfinished if _is_footnote(size, block) else []
+            unfinished = [*above, block] if is_prose else []
+        blocks[:] = kept
 
 
 def _is_prose(block: Block) -> bool:
@@ -503,10 +481,12 @@ def _is_footnote(size: float, block: Block) -> bool:
     return _is_prose(block) and block.lines[0].size < 0.93 * size and _NOTE_MARK.match(block.text) is not None
 
 
-def _goes_on_overleaf(before: Block, first: Block) -> bool:
-    """Return whether a paragraph goes on on the next page, where a name may come first: it breaks off behind a small
-    word, and is no short label."""
+def _goes_on_apart(before: Block, first: Block) -> bool:
+    """Return whether a paragraph goes on in another column or on another page, where a name may come first: it breaks
+    off behind a small word, and is no short label."""
     last, line = before.lines[-1], first.lines[0]
+    if line.page == last.page and line.y > last.y - 1:
+        return False
     is_alike = abs(last.size - line.size) < 0.6 and last.emphasis == line.emphasis
     breaks_off = len(before.text.split()) > _LABEL_WORDS and last.words[-1].text.islower()
     is_open = is_alike and breaks_off and last.text[-1:].isalpha() and not _BULLET.match(line.text)
@@ -710,7 +690,7 @@ def _read_page(document: Any, index: int, builder: DocumentBuilder) -> Page:
         if not max(page.get_size()) <= _LARGEST_PAGE:
             builder.notes.append(f"page {index + 1} is damaged")
             return Page(index + 1, 612.0, 792.0, (), ())
-        return add_annotations(read_page(page, index + 1), page)
+        return add_annotations(leave_out_watermark(read_page(page, index + 1)), page)
     finally:
         page.close()
 

@@ -38,6 +38,10 @@ _FIXED = re.compile(
 HIDDEN, TURNED, WATERMARK = "hidden", "turned", "watermark"
 #: Words in letters of more points, slanted by this share of a quarter turn or more, are a watermark or a stamp.
 _LARGE, _SLANT = 24.0, 0.1
+#: So many times as large as its text is the letter that begins a paragraph over several of its lines.
+INITIAL = 2.2
+#: On white paper, text is light if it darkens it by less than this share.
+_LIGHT = 0.4
 #: Flags for the emphasis of a word; they add up.
 ITALIC, BOLD = 1, 2
 #: The flag of a font of a file (PDF 32000-1, table 123) whose characters are all of one width.
@@ -53,7 +57,7 @@ class Word:
     """A word: its text, left and right edge, baseline, font size as seen, and emphasis (ITALIC, BOLD, both).
 
     ``confidence`` is how sure text recognition is of it, None where it is text of the file. ``is_fixed``: its font
-    gives all characters the same width, as in listings.
+    gives all characters the same width, as in listings. ``is_light``: it is paler than text that is to be read.
     """
 
     text: str
@@ -64,6 +68,7 @@ class Word:
     emphasis: int
     confidence: float | None = None
     is_fixed: bool = False
+    is_light: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +228,10 @@ def _read_words(
         x0, x1 = view.map_box(*begin)[0], view.map_box(*end)[2]
         if is_from_right := x1 <= x0 and is_right_to_left(match.group()):
             x0, x1 = view.map_box(*end)[0], view.map_box(*begin)[2]
-        raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
+        first += _has_initial(handle, match)  # such a word stands where its rest does
         # A size below 0 is that of letters which the matrix of the text turns back.
         font_size = abs(raw.FPDFText_GetFontSize(handle, first))
+        raw.FPDFText_GetCharOrigin(handle, first, ctypes.byref(x), ctypes.byref(y))
         if first != last_end + 2 or "\n" in text[last_end + 1 : first] or font_size != last_size:
             # The sign before a number may be of a font of symbols.
             sign = len(match.group()) > 1 and match.group()[0] in "−–-"
@@ -244,10 +250,19 @@ def _read_words(
             reason = HIDDEN
         written = match.group()
         if len(written) > 1 and not is_from_right and (digits := _LAST_DIGITS.search(written)):
-            written = _raise_digits(handle, written, digits, first, size)
+            written = _raise_digits(handle, written, digits, match.start(), size)
         if clean := _clean_text(written):
             baseline = view.map_point(x.value, y.value)[1]
-            yield Word(clean, x0, max(x1, x0), baseline, size, emphasis, is_fixed=is_fixed), reason
+            is_light = size > _LARGE and _is_light(handle, first)
+            yield Word(clean, x0, max(x1, x0), baseline, size, emphasis, None, is_fixed, is_light), reason
+
+
+def _has_initial(handle: Any, word: re.Match[str]) -> bool:
+    """Return whether a word begins with a letter that is set over several lines."""
+    if len(word[0]) < 2 or not word[0][0].isupper():
+        return False
+    first, second = (abs(raw.FPDFText_GetFontSize(handle, word.start() + n)) for n in (0, 1))
+    return bool(first > INITIAL * second > 0)
 
 
 def _union(a: Rule, b: Rule) -> Rule:
@@ -304,6 +319,14 @@ def _read_font(handle: Any, index: int) -> tuple[int, bool]:
     bold = raw.FPDFText_GetFontWeight(handle, index) >= 600 or bool(_BOLD.search(name))
     is_fixed = bool(flags.value & _FIXED_PITCH or _FIXED.search(name))
     return BOLD * bold + ITALIC * bool(_ITALIC.search(name)), is_fixed
+
+
+def _is_light(handle: Any, index: int) -> bool:
+    colour = [ctypes.c_uint() for _ in range(4)]
+    if not raw.FPDFText_GetFillColor(handle, index, *map(ctypes.byref, colour)):
+        return False
+    red, green, blue, alpha = (part.value / 255 for part in colour)
+    return alpha * (1 - (red + green + blue) / 3) < _LIGHT
 
 
 def _scale(handle: Any, index: int) -> float:
