@@ -28,7 +28,7 @@ class Hyphens:
     many of these hyphens its other words keep, and how many they do not."""
 
     counts: Counter[str]
-    kept: int = 0
+    hyphenated: int = 0
     joined: int = 0
 
     @classmethod
@@ -41,9 +41,9 @@ class Hyphens:
             if (left := _BEFORE.search(before)) and (right := _WORD.match(line)):
                 parts.append((_fold(left["word"]), _fold(right[0])))
         counts.subtract(part for pair in parts for part in pair)
-        kept = sum(counts[f"{left}-{right}"] > counts[left + right] for left, right in parts)
+        hyphenated = sum(counts[f"{left}-{right}"] > counts[left + right] for left, right in parts)
         joined = sum(counts[f"{left}-{right}"] < counts[left + right] for left, right in parts)
-        return cls(counts, kept, joined)
+        return cls(counts, hyphenated, joined)
 
     def join(self, before: str, after: str) -> str:
         """Return two texts, the end of a line and what follows, as one; a word that was divided is put together.
@@ -78,9 +78,9 @@ class Hyphens:
             return True  # no word is divided after a letter
         if ends != (left, right) and not self.counts["".join(ends)]:
             return any(map(self._stands, ends))
-        if self.kept >= _KEPT * (self.joined + 1):
+        if self.hyphenated >= _KEPT * (self.joined + 1):
             return True
-        parts = ends[:1] if self.kept > self.joined else ends
+        parts = ends[:1] if self.hyphenated > self.joined else ends
         return all(self.counts[part] > 0 for part in parts)
 
     def _stands(self, word: str) -> bool:

@@ -458,7 +458,7 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
     """Join each paragraph that goes on in the next column or on the next page, over the footnotes of its own."""
     unfinished: list[Block] = []  # the last paragraph, then the footnotes below it
     for blocks in pages:
-        kept: list[Block] = []
+        remaining: list[Block] = []
         size = max((block.lines[-1].size for block in blocks if _is_prose(block)), default=0.0)
         for block in blocks:
             is_prose = _is_prose(block)
@@ -466,10 +466,10 @@ def _join_paragraphs(pages: list[list[Block]]) -> None:
             if before:
                 before.lines += block.lines
                 continue
-            kept.append(block)
+            remaining.append(block)
             above = unfinished if _is_footnote(size, block) else []
             unfinished = [*above, block] if is_prose else []
-        blocks[:] = kept
+        blocks[:] = remaining
 
 
 def _is_prose(block: Block) -> bool:
