@@ -1,4 +1,4 @@
-"""Writes compound files and Outlook messages, independently of the reader: each storage is a chain of siblings."""
+"""Writes compound files and Outlook messages, independently of the reader: each storage is a balanced tree."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ def write_compound_file(tree: Tree) -> bytes:
     streams: list[tuple[int, bytes]] = []
 
     def add(storage: Tree, parent: int) -> None:
-        previous = None
-        for name in sorted(storage, key=lambda name: (len(name), name.upper())):
-            content = storage[name]
-            number = len(entries)
-            entries.append([name, 2 if isinstance(content, bytes) else 1, _NONE, _NONE, _NONE, 0, 0])
-            if previous is None:
-                entries[parent][4] = number
-            else:
-                entries[previous][3] = number
-            previous = number
-            if isinstance(content, bytes):
-                streams.append((number, content))
-            else:
-                add(content, number)
+        names = sorted(storage, key=lambda name: (len(name), name.upper()))
+        entries[parent][4] = add_names(storage, names)
+
+    def add_names(storage: Tree, names: list[str]) -> int:
+        """Add the entries of these names; return the number of the one in the middle, which the others hang on."""
+        if not names:
+            return _NONE
+        middle = len(names) // 2
+        content = storage[names[middle]]
+        number = len(entries)
+        kind = 2 if isinstance(content, bytes) else 1
+        entries.append([names[middle], kind, _NONE, _NONE, _NONE, 0, 0])
+        if isinstance(content, bytes):
+            streams.append((number, content))
+        else:
+            add(content, number)
+        entries[number][2] = add_names(storage, names[:middle])
+        entries[number][3] = add_names(storage, names[middle + 1 :])
+        return number
 
     add(tree, 0)
     sectors: list[bytes] = []
@@ -81,8 +86,10 @@ def _text(number: int, text: str) -> tuple[str, bytes]:
     return f"__substg1.0_{number:04X}001F", text.encode("utf-16-le")
 
 
-def _properties(header: int, times: Mapping[int, datetime]) -> bytes:
-    entries = b""
+def _properties(header: int, times: Mapping[int, datetime], pages: Mapping[int, int]) -> bytes:
+    entries = b"".join(
+        struct.pack("<IIII", number << 16 | 0x03, 6, page, 0) for number, page in pages.items()
+    )
     for number, moment in times.items():
         since = moment - datetime(1601, 1, 1, tzinfo=UTC)
         ticks = (since.days * 86_400 + since.seconds) * 10_000_000
@@ -99,10 +106,15 @@ def message_tree(
     attachments: Mapping[str, bytes | Tree] = {},
     header: int = 32,
     kind: str = "IPM.Note",
+    encoding: str = "",
+    pages: Mapping[int, int] = {},
 ) -> dict[str, bytes | Tree]:
-    """Return the streams of a message; an attachment that is a tree is a message itself."""
+    """Return the streams of a message; an attachment that is a tree is a message itself. With an encoding its texts
+    are of 8 bits; ``pages`` are the properties that state code pages, by number."""
     tree: dict[str, bytes | Tree] = {
-        "__properties_version1.0": _properties(header, {0x0039: datetime(2024, 5, 3, 12, 5, tzinfo=UTC)}),
+        "__properties_version1.0": _properties(
+            header, {0x0039: datetime(2024, 5, 3, 12, 5, tzinfo=UTC)}, pages
+        ),
         **dict(
             [
                 _text(0x001A, kind),
@@ -125,4 +137,16 @@ def message_tree(
         inner: dict[str, bytes | Tree] = {"__properties_version1.0": bytes(8), **dict([_text(0x3707, name)])}
         inner["__substg1.0_37010102" if isinstance(content, bytes) else "__substg1.0_3701000D"] = content
         tree[f"__attach_version1.0_#{number:08X}"] = inner
-    return tree
+    return _in_bytes(tree, encoding) if encoding else tree
+
+
+def _in_bytes(tree: Tree, encoding: str) -> dict[str, bytes | Tree]:
+    """Return streams with the texts of a message and of the names of its attachments in 8 bits."""
+    changed: dict[str, bytes | Tree] = {}
+    for name, content in tree.items():
+        if isinstance(content, bytes) and name.endswith("001F"):
+            changed[f"{name[:-4]}001E"] = content.decode("utf-16-le").encode(encoding)
+        else:
+            is_file = name.startswith("__attach") and not isinstance(content, bytes)
+            changed[name] = _in_bytes(content, encoding) if is_file else content
+    return changed

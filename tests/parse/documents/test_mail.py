@@ -141,6 +141,90 @@ def test_an_outlook_message_with_a_message_in_it() -> None:
     assert members(data, "a.msg") == {"plan.md": long, "deep.txt": b"Deep words."}
 
 
+@pytest.mark.parametrize(
+    ("page", "encoding", "subject", "name"),
+    [
+        (936, "gbk", "关于闸门的会议", "水位表.md"),
+        (950, "big5", "關於閘門的會議", "水位表.md"),
+        (932, "cp932", "水門についての会議", "水位.md"),
+        (949, "cp949", "수문 회의", "수위.md"),
+        (1251, "cp1251", "Сборы", "Уровни.md"),
+        (20866, "koi8_r", "Сборы", "Уровни.md"),
+        (1253, "cp1253", "Τέλη", "Στάθμες.md"),
+        (1250, "cp1250", "Žlutý člun", "Řeka.md"),
+        (28592, "iso8859_2", "Žlutý člun", "Řeka.md"),
+        (65001, "utf_8", "Zölle 闸门", "Plän.md"),
+    ],
+)
+@pytest.mark.parametrize("number", [0x3FFD, 0x3FDE])
+def test_texts_of_8_bits_are_in_the_code_page_of_the_message(
+    page: int, encoding: str, subject: str, name: str, number: int
+) -> None:
+    tree = message_tree(
+        subject, body=f"{subject}: 4", attachments={name: b"x"}, encoding=encoding, pages={number: page}
+    )
+    # A message within states none: what holds it does.
+    inner = message_tree(subject, body=f"{subject}: 5", header=24, encoding=encoding)
+    tree |= {
+        "__attach_version1.0_#00000001": {"__properties_version1.0": bytes(8), "__substg1.0_3701000D": inner}
+    }
+    data = write_compound_file(tree)
+    document = read(data, "a.msg")
+    assert document.title == subject
+    assert f"{subject}: 4" in document.text and f"{subject}: 5" in document.text
+    assert members(data, "a.msg") == {name: b"x"}
+
+
+@pytest.mark.parametrize("page", [0, 1200, 99_999])
+def test_without_a_known_code_page_the_long_text_tells_the_encoding_of_the_short_ones(page: int) -> None:
+    body = (
+        "各位同事：闸门将于六月关闭，请在五月底之前把船只移到下游的码头。水位表附后，如有问题请联系港务局。"
+    )
+    pages = {0x3FFD: page} if page else {}
+    data = write_compound_file(message_tree("闸门关闭", body=body, encoding="gbk", pages=pages))
+    document = read(data, "a.msg")
+    assert document.title == "闸门关闭" and body in document.text
+
+
+def test_html_is_in_its_own_code_page() -> None:
+    tree = message_tree(
+        "Tolls", html="<p>Сборы выросли.</p>".encode("koi8_r"), pages={0x3FFD: 1252, 0x3FDE: 20866}
+    )
+    assert "Сборы выросли." in read(write_compound_file(tree), "a.msg").text
+
+
+def test_html_that_is_a_text_is_in_no_code_page() -> None:
+    tree = message_tree("Tolls", pages={0x3FFD: 936})
+    tree["__substg1.0_1013001F"] = "<p>Zölle für 闸门.</p>".encode("utf-16-le")
+    assert "Zölle für 闸门." in read(write_compound_file(tree), "a.msg").text
+
+
+@pytest.mark.parametrize(
+    ("place", "number"), [(44, 2**31), (64, 2**31), (72, 2**31), (48, 2**31), (30, 2**31)]
+)
+def test_a_container_that_claims_more_than_it_has_is_refused(place: int, number: int) -> None:
+    data = bytearray(good_msg())
+    data[place : place + 4] = number.to_bytes(4, "little")
+    with pytest.raises(UnreadableFile, match="damaged"):
+        read(bytes(data), "a.msg")
+
+
+def test_streams_that_claim_more_than_there_is_are_refused() -> None:
+    data = good_msg()
+    directory = (int.from_bytes(data[48:52], "little") + 1) * 512
+    for entry in range(directory, directory + 4 * 128, 128):
+        changed = bytearray(data)
+        changed[entry + 120 : entry + 124] = (2**31).to_bytes(4, "little")
+        with pytest.raises(UnreadableFile, match="damaged"):
+            read(bytes(changed), "a.msg")
+
+
+def test_very_many_attachments_and_those_in_their_order() -> None:
+    files = {f"{number}.txt": b"%d" % number for number in range(300)}
+    data = write_compound_file(message_tree("Tolls", body="See them.", attachments=files))
+    assert list(members(data, "a.msg").items()) == list(files.items())
+
+
 #: The example of [MS-OXRTFCP] 4.1.1.
 PACKED = bytes.fromhex(
     "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"

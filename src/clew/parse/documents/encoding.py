@@ -15,6 +15,13 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 1 << 16
+#: Code pages of Windows that Python does not call by their number.
+_PAGES = {
+    0: "cp1252", 936: "gb18030", 10000: "mac_roman", 20127: "ascii", 20866: "koi8_r", 20932: "euc_jp",
+    21866: "koi8_u", 50220: "iso2022_jp", 50221: "iso2022_jp", 50222: "iso2022_jp", 50225: "iso2022_kr",
+    51932: "euc_jp", 51936: "gb18030", 51949: "euc_kr", 52936: "hz", 54936: "gb18030", 65001: "utf_8",
+    28591: "latin1", **{28590 + part: f"iso8859_{part}" for part in range(2, 16)},
+}  # fmt: skip
 # C0 controls that do not occur in text. Tab, newline, form feed, return and escape (ANSI colours) do.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b")
@@ -35,7 +42,7 @@ def decode_text(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
     The encoding is that of the byte order mark, else ``declared`` if it fits, else UTF-8, else UTF-16 without a
     mark, else the likeliest legacy encoding. Raises UnreadableFile for data that is not text.
     """
-    encoding, start = _detect_encoding(data, declared)
+    encoding, start = detect_encoding(data, declared)
     text = data[start:].decode(encoding, "replace")
     remarks: tuple[str, ...] = ()
     broken = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
@@ -47,6 +54,11 @@ def decode_text(data: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
     if removed:
         remarks += (f"{removed:,} control characters were left out",)
     return text.replace("\r\n", "\n").replace("\r", "\n"), remarks
+
+
+def page_encoding(number: int) -> str:
+    """Return Python's name of a code page of Windows, "" for one that it does not know."""
+    return _codec_name(_PAGES.get(number, f"cp{number}"))
 
 
 def is_binary(data: bytes) -> bool:
@@ -63,8 +75,8 @@ def _byte_order_mark(data: bytes) -> tuple[str, int] | None:
     return next(((name, len(mark)) for mark, name in _BOMS if data.startswith(mark)), None)
 
 
-def _detect_encoding(data: bytes, declared: str) -> tuple[str, int]:
-    """Return the encoding, and where the text starts."""
+def detect_encoding(data: bytes, declared: str = "") -> tuple[str, int]:
+    """Return the encoding of a text, and where it starts after a byte order mark."""
     if mark := _byte_order_mark(data):
         return mark
     if declared and (name := _codec_name(declared)) and _fits(data, name):

@@ -1,23 +1,24 @@
 """Outlook messages (.msg): the properties of a message as streams of a compound file ([MS-OXMSG], [MS-OXPROPS]).
 
 Read as mail is (:mod:`clew.parse.documents.mail`). The text is the HTML, else what is packed as RTF ([MS-OXRTFCP]),
-else the plain text. A message within the message stands in its text; its attachments are those of the whole.
+else the plain text. A message within the message stands in its text; its attachments are those of the whole. olefile
+opens the container; python-oxmsg above it loads every stream at once, and reads no message within a message.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from io import BytesIO
+from typing import TYPE_CHECKING
 
 from clew.core.errors import UnreadableFile
 from clew.core.types import ParsedDocument
 from clew.parse.documents.blocks import Block, SourceFile, Title, build_document
 from clew.parse.documents.builder import PassageUnit
-from clew.parse.documents.encoding import decode_text
+from clew.parse.documents.encoding import decode_text, detect_encoding, page_encoding
 from clew.parse.documents.formats import DocumentFormat, MemberFile
 from clew.parse.documents.html import decode_page, fragment_blocks
 from clew.parse.documents.limits import LIMITS, UNPACK, Limits
@@ -25,17 +26,19 @@ from clew.parse.documents.mail import NO_SUBJECT, Mail, format_date, mail_blocks
 from clew.parse.documents.rtf import rtf_blocks
 from clew.parse.documents.text import text_blocks
 
+if TYPE_CHECKING:
+    from olefile import OleFileIO
+
 PARSER = "msg/4"
 MEDIA_TYPE = "application/vnd.ms-outlook"
 
-#: How a container of old Microsoft Office files and of Outlook messages begins ([MS-CFB]).
-SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PROPERTIES = "__properties_version1.0"
 _CLASS, _SUBJECT, _SENT, _DELIVERED = 0x001A, 0x0037, 0x0039, 0x0E06
 _SENDER, _SENDER_ADDRESS, _SENDER_SMTP = 0x0C1A, 0x0C1F, 0x5D01
 _TO, _CC = 0x0E04, 0x0E03
-_BODY, _RTF, _HTML, _CODE_PAGE = 0x1000, 0x1009, 0x1013, 0x3FFD
+_BODY, _RTF, _HTML, _INTERNET_PAGE, _CODE_PAGE = 0x1000, 0x1009, 0x1013, 0x3FDE, 0x3FFD
 _ATTACHED, _SHORT_NAME, _LONG_NAME, _DISPLAY_NAME = 0x3701, 0x3704, 0x3707, 0x3001
+_MESSAGE = "__substg1.0_3701000d"  # a message within the message; names are looked up in lower case
 #: The text that a packed RTF may refer back to before it has text of its own ([MS-OXRTFCP] 2.1.2.1).
 _RTF_PRELOAD = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
@@ -44,6 +47,8 @@ _RTF_PRELOAD = (
     + rb"\par \pard\plain\f0\fs20\b\i\u\tab\tx"
 )
 _WINDOW = 4096
+_STREAM = 2
+_DAMAGED = "is damaged: its container cannot be read"
 #: Files in OLE containers that are not messages, by a stream that the container holds: the problem and the hint.
 _OTHERS = (
     ("EncryptedPackage", "is encrypted", "Save it without a password and add that"),
@@ -76,7 +81,7 @@ FORMAT = DocumentFormat(
     "an Outlook message",
     (".msg",),
     parse,
-    magic=SIGNATURE,
+    magic=b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
     read_members=read_attachments,
     parser=PARSER,
 )
@@ -84,21 +89,39 @@ FORMAT = DocumentFormat(
 
 def _open_message(data: bytes, limits: Limits) -> Mail:
     try:
-        container = CompoundFile(data)
-        names = container.names()
+        container = _open_container(data)
     except UnreadableFile:
         # Of a damaged container, the directory may still say what it was.
         _refuse_others(lambda stream: stream.encode("utf-16-le") + b"\0\0" in data)
         raise
+    names = container.root.kids_dict
     if _PROPERTIES not in names:
-        _refuse_others(names.__contains__)
+        _refuse_others(lambda stream: stream.lower() in names)
+        if container.parsing_issues:
+            raise UnreadableFile(_DAMAGED)
         raise UnreadableFile(
             "is an old Microsoft Office file, which is not supported", "Export it as PDF and add that"
         )
-    kind = _Storage(container, ()).read_text(_CLASS).upper()
+    storage = _Storage(container, ())
+    kind = storage.read_text(_CLASS).upper()
     if "SMIME" in kind and "MULTIPARTSIGNED" not in kind:
         raise UnreadableFile("is an encrypted message", "Save it decrypted and add that")
-    return _read_message(container, (), limits)
+    return _read_message(storage, limits)
+
+
+def _open_container(data: bytes) -> OleFileIO:
+    """Open a compound file ([MS-CFB]). Raises UnreadableFile."""
+    from olefile import OleFileIO
+
+    try:
+        tables = struct.unpack_from("<I16xI", data, 44)  # how many sectors they have
+        container = OleFileIO(io.BytesIO(data)) if max(tables) <= len(data) // 512 else None
+    except (OSError, ValueError, IndexError, OverflowError, RecursionError, struct.error) as error:
+        raise UnreadableFile(_DAMAGED) from error
+    # What claims more than there is would be read from the same sectors again and again.
+    if container is None or container.root.size > len(data):
+        raise UnreadableFile(_DAMAGED)
+    return container
 
 
 def _refuse_others(has_stream: Callable[[str], bool]) -> None:
@@ -108,75 +131,52 @@ def _refuse_others(has_stream: Callable[[str], bool]) -> None:
             raise UnreadableFile(problem, hint)
 
 
-#: What olefile raises over damaged containers.
-_DAMAGE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    OverflowError,
-    struct.error,
-)
-
-
-class CompoundFile:
-    """An open container of storages (folders) and streams (files). Raises UnreadableFile where it is damaged."""
-
-    def __init__(self, data: bytes) -> None:
-        import olefile
-
-        self._children: dict[tuple[str, ...], list[str]] = {}
-        with _refusing_damage():
-            self._file = olefile.OleFileIO(BytesIO(data), raise_defects=olefile.DEFECT_INCORRECT)
-            for *above, name in self._file.listdir(streams=True, storages=True):
-                self._children.setdefault(tuple(map(str.casefold, above)), []).append(name)
-
-    def names(self, path: tuple[str, ...] = ()) -> list[str]:
-        """Return the names of the storages and streams in a storage, [] where there is no such storage."""
-        return self._children.get(tuple(map(str.casefold, path)), [])
-
-    def read(self, *path: str) -> bytes | None:
-        """Return the content of a stream, None where there is none."""
-        import olefile
-
-        with _refusing_damage():
-            if self._file.get_type(list(path)) != olefile.STGTY_STREAM:
-                return None
-            content: bytes = self._file.openstream(list(path)).read()
-        return content
-
-
-@contextmanager
-def _refusing_damage() -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGE as error:
-        raise UnreadableFile("is damaged: its container cannot be read") from error
-
-
 class _Storage:
     """The properties of a message, an attachment or a recipient."""
 
-    def __init__(self, container: CompoundFile, path: tuple[str, ...]) -> None:
-        self._container, self._path = container, path
+    def __init__(self, container: OleFileIO, path: Sequence[str], encoding: str = "") -> None:
+        """``encoding`` is that of the message around it."""
+        self.container, self.path = container, path
+        entry = container.root
+        for name in path:
+            entry = entry.kids_dict[name.lower()]
+        self.kids = entry.kids_dict
+        self.encoding = self._find_encoding(encoding)
+
+    def inner(self, name: str) -> _Storage:
+        """Return a storage within this one."""
+        return _Storage(self.container, (*self.path, name), self.encoding)
+
+    def read_stream(self, name: str) -> bytes | None:
+        """Return the content of a stream, None where there is none. Raises UnreadableFile."""
+        entry = self.kids.get(name.lower())
+        if entry is None or entry.entry_type != _STREAM:
+            return None
+        content = b""
+        if entry.size <= len(self.container.fp.getbuffer()):
+            try:
+                content = self.container.openstream([*self.path, name]).read()
+            except (OSError, ValueError, IndexError, struct.error) as error:
+                raise UnreadableFile(_DAMAGED) from error
+        if len(content) < entry.size:
+            raise UnreadableFile("is damaged: it is cut off")
+        return content
 
     def read_bytes(self, number: int) -> bytes:
         """Return a property's bytes, b"" where there is none."""
-        return self._container.read(*self._path, f"__substg1.0_{number:04X}0102") or b""
+        return self.read_stream(f"__substg1.0_{number:04X}0102") or b""
 
     def read_text(self, number: int) -> str:
         """Return a property's text, "" where there is none."""
-        data = self._container.read(*self._path, f"__substg1.0_{number:04X}001F")
+        data = self.read_stream(f"__substg1.0_{number:04X}001F")
         if data is not None:
             return data.decode("utf-16-le", "replace").rstrip("\0")
-        data = self._container.read(*self._path, f"__substg1.0_{number:04X}001E")
-        return decode_text(data.rstrip(b"\0"))[0] if data else ""
+        data = self.read_stream(f"__substg1.0_{number:04X}001E")
+        return decode_text(data.rstrip(b"\0"), self.encoding)[0] if data else ""
 
     def read_number(self, number: int) -> int | None:
         """Return a property of fixed length as a number, None where there is none."""
-        data = self._container.read(*self._path, _PROPERTIES) or b""
+        data = self.read_stream(_PROPERTIES) or b""
         # What precedes the entries of 16 bytes: 32 in a message, 24 in one within it, 8 in an attachment.
         for start in range(len(data) % 16, len(data) - 15, 16):
             tag, _, value = struct.unpack_from("<IIQ", data, start)
@@ -184,10 +184,17 @@ class _Storage:
                 return int(value) if tag & 0xFFFF == 0x40 else int(value & 0xFFFFFFFF)
         return None
 
+    def _find_encoding(self, around: str) -> str:
+        """Return the encoding of 8-bit texts: that of the code page, else ``around``, else the body's likeliest."""
+        page = self.read_number(_CODE_PAGE) or self.read_number(_INTERNET_PAGE)
+        if encoding := (page_encoding(page) if page else "") or around:
+            return encoding
+        body = self.read_stream(f"__substg1.0_{_BODY:04X}001E")
+        return detect_encoding(body)[0] if body else ""
 
-def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits) -> Mail:
-    limits.check("nested too deeply", len(path), 20, "messages", UNPACK)
-    storage = _Storage(container, path)
+
+def _read_message(storage: _Storage, limits: Limits) -> Mail:
+    limits.check("nested too deeply", len(storage.path), 20, "messages", UNPACK)
     sender = storage.read_text(_SENDER)
     address = storage.read_text(_SENDER_SMTP) or storage.read_text(_SENDER_ADDRESS)
     if "@" in address and address != sender:
@@ -201,15 +208,16 @@ def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits
     ]
     blocks = _body_blocks(storage, limits)
     attachments: list[MemberFile] = []
-    for name in container.names(path):
+    for name in sorted(storage.kids):
         if name.startswith("__attach_version1.0_"):
-            inner = (*path, name, f"__substg1.0_{_ATTACHED:04X}000D")
-            if _PROPERTIES in container.names(inner):
-                message = _read_message(container, inner, limits)
-                blocks += mail_blocks(Mail(message.subject, message.headers, message.blocks))
-                attachments += message.attachments
+            attached = storage.inner(name)
+            message = attached.inner(_MESSAGE) if _MESSAGE in attached.kids else attached
+            if message is not attached and _PROPERTIES in message.kids:
+                mail = _read_message(message, limits)
+                blocks += mail_blocks(Mail(mail.subject, mail.headers, mail.blocks))
+                attachments += mail.attachments
             else:
-                attachments.append(_attachment(container, (*path, name), len(attachments) + 1))
+                attachments.append(_attachment(attached, len(attachments) + 1))
     return Mail(
         " ".join(storage.read_text(_SUBJECT).split()) or NO_SUBJECT,
         tuple((name, " ".join(value.split())) for name, value in headers if value.strip("; ")),
@@ -218,8 +226,7 @@ def _read_message(container: CompoundFile, path: tuple[str, ...], limits: Limits
     )
 
 
-def _attachment(container: CompoundFile, path: tuple[str, ...], number: int) -> MemberFile:
-    storage = _Storage(container, path)
+def _attachment(storage: _Storage, number: int) -> MemberFile:
     name = storage.read_text(_LONG_NAME) or storage.read_text(_DISPLAY_NAME) or storage.read_text(_SHORT_NAME)
     return MemberFile(name.replace("/", "-").strip() or f"attachment {number}.bin", _reader_of(storage))
 
@@ -239,10 +246,11 @@ def _format_ticks(ticks: int | None) -> str:
 
 
 def _body_blocks(storage: _Storage, limits: Limits) -> list[Block]:
-    html = storage.read_bytes(_HTML) or storage.read_text(_HTML).encode()
-    if html:
-        page = storage.read_number(_CODE_PAGE)
-        return list(fragment_blocks(decode_page(html, f"cp{page}" if page else "")[0], limits))
+    if text := storage.read_text(_HTML):
+        return list(fragment_blocks(text, limits))
+    if html := storage.read_bytes(_HTML):
+        page = storage.read_number(_INTERNET_PAGE) or storage.read_number(_CODE_PAGE)
+        return list(fragment_blocks(decode_page(html, page_encoding(page) if page else "")[0], limits))
     if packed := storage.read_bytes(_RTF):
         rtf = unpack_rtf(packed, limits)
         if b"\\fromhtml" in rtf[:2_000]:
@@ -303,12 +311,8 @@ _DROPPED_GROUPS = frozenset((b"fonttbl", b"colortbl", b"stylesheet", b"pntext", 
 def _html_in_rtf(rtf: bytes) -> str:
     """Return the HTML that was enclosed in RTF."""
     code_page = re.search(rb"\\ansicpg(\d{1,9})", rtf)
-    encoding = f"cp{int(code_page[1])}" if code_page else "cp1252"
-    content = b"".join(_html_tokens(_shown_tokens(rtf)))
-    try:
-        return content.decode(encoding, "replace")
-    except LookupError:
-        return content.decode("cp1252", "replace")
+    encoding = page_encoding(int(code_page[1])) if code_page else ""
+    return b"".join(_html_tokens(_shown_tokens(rtf))).decode(encoding or "cp1252", "replace")
 
 
 def _shown_tokens(rtf: bytes) -> Iterator[re.Match[bytes]]:

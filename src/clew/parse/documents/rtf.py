@@ -26,6 +26,7 @@ from clew.parse.documents.blocks import (
     superscript,
 )
 from clew.parse.documents.builder import PassageUnit
+from clew.parse.documents.encoding import page_encoding
 from clew.parse.documents.formats import DocumentFormat
 from clew.parse.documents.limits import LIMITS, Limits
 from clew.parse.documents.tables import Row, table_from_grid
@@ -494,10 +495,6 @@ class _Reader:
 
 def _code_page(number: int) -> str:
     """Return Python's name of a code page. Raises UnreadableFile for one that there is not."""
-    special = {10000: "mac_roman", 65001: "utf-8", 936: "gb18030", 0: "cp1252"}
-    name = special.get(number, f"cp{number}")
-    try:
-        b"a".decode(name)
-    except LookupError:
-        raise UnreadableFile(f"is in code page {number}, which is not known") from None
-    return name
+    if name := page_encoding(number):
+        return name
+    raise UnreadableFile(f"is in code page {number}, which is not known")
