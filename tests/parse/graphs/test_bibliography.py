@@ -1,5 +1,6 @@
 import doctest
 import json
+import time
 
 import pytest
 
@@ -174,6 +175,63 @@ def test_a_damaged_entry_is_named_with_its_line_and_the_next_is_read(entry, reas
     )
     assert errors and errors[0] == (3, reason)
     assert works[-1].key == "last"
+
+
+@pytest.mark.parametrize(
+    ("value", "title"),
+    [
+        (r"\textit{Homo sapiens} and \textsc{Naso}", "Homo sapiens and Naso"),
+        (r"See \url{http://a.example/x_y}", "See http://a.example/x_y"),
+        (r"{\L}{\'o}d\'z, \v{C}ech, \'{\i}, H\aa kon, \H{o}", "Łódź, Čech, í, Håkon, ő"),
+        (r"100% of 50\% \& C\#, it\ is", "100% of 50% & C#, it is"),
+        ("Weirs--and ``locks''", "Weirs–and “locks”"),
+        (r"A bound $O(n^2)$ in {\LaTeX}", "A bound $O(n^2)$ in LaTeX"),
+        ("O'Neil's weirs\n  and locks", "O'Neil's weirs and locks"),
+    ],
+)
+def test_tex_in_titles(value, title):
+    assert [work.title for work in read_bibtex(f"@misc{{a, title = {{{value}}}}}", print)] == [title]
+
+
+@pytest.mark.parametrize(
+    ("value", "persons"),
+    [
+        ("{Barnes and Noble} and Wu, Jo", ["Barnes and Noble", "Jo Wu"]),
+        ("Wu, Jo AND {Weir, Lock and Sons}", ["Jo Wu", "Weir, Lock and Sons"]),
+        (r"M{\"u}ller, J\"org\n and  Anders Sand", ["Jörg Müller", "Anders Sand"]),
+        ("Sand, A. and others", ["A. Sand"]),
+    ],
+)
+def test_braces_hold_a_name_together(value, persons):
+    value = value.replace("\\n", "\n")
+    assert [work.authors for work in read_bibtex(f"@misc{{a, author = {{{value}}}}}", print)] == [persons]
+
+
+def test_strings_that_double_are_refused_and_the_rest_is_read():
+    doubling = "".join(f"@string{{s{n} = s{n - 1} # s{n - 1}}}\n" for n in range(1, 60))
+    text = (
+        f'@string{{s0 = "{"x" * 1_000}"}}\n{doubling}@misc{{a, title = s59}}\n@misc{{b, title = {{Quays}}}}'
+    )
+    errors = []
+    works = list(read_bibtex(text, lambda *error: errors.append(error)))
+    assert works[-1].title == "Quays" and max(len(work.title) for work in works) < 100_000
+    assert {reason for _, reason in errors} == {"has strings that grow too long"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@a{b,c={" * 20_000,
+        '@a{b,c="' * 20_000,
+        "@a{b,author={" + " " * 200_000 + "x}}",
+        "@a{b,title={" + '\\"' * 50_000 + "}}",
+        "@a{b,author={" + "{" * 80 + " and " * 50_000 + "}" * 80 + "}}",
+    ],
+)
+def test_hostile_files_end_soon(text):
+    started = time.process_time()
+    list(read_bibtex(text, lambda *_: None))
+    assert time.process_time() - started < 5
 
 
 def test_graphs_of_both_formats(tmp_path):

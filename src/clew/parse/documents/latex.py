@@ -124,6 +124,11 @@ def parse(data: bytes, *, unit: PassageUnit, name: str, limits: Limits = LIMITS)
     return build_document([*map(Note, remarks), *_blocks(text, limits)], source)
 
 
+def plain_text(source: str, limits: Limits = LIMITS) -> str:
+    """Return a piece of LaTeX, such as a title, as text. Raises UnreadableFile where it is nested too deeply."""
+    return _Reader("", limits, {}, {}).plain(source)
+
+
 FORMAT = DocumentFormat(
     MEDIA_TYPE,
     "a LaTeX source",

@@ -6,7 +6,8 @@ A work becomes a node of type ``paper`` with its key as id, its title as name, i
 (``cites``), where the bibliography says so: in the field ``cites`` or ``references`` of BibTeX, or in a line
 ``cites: key, key`` of a note; and to those that a person joined with it in Zotero (``related to``).
 
-Of TeX only accents, braces and the commands of letters (``{\"u}``, ``\ss``) are read.
+TeX is read as in LaTeX sources. pybtex loses what follows a brace that is not closed, bibtexparser does not join
+strings (``#``), rispy loses a last work that is cut off and the lines of errors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import csv
 import io
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import UnreadableFile
 from clew.core.protocols import GraphSink
+from clew.parse.documents.latex import plain_text
 from clew.parse.graphs.files import RowErrors, empty_file_error, open_graph_file
 from clew.parse.graphs.formats import GraphFormat, GraphReadOptions, ReadFunction
 
@@ -36,25 +37,16 @@ AddError = Callable[[int, str], None]
 
 _CITES_LINE = re.compile(r"^[^\S\n]*cites\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _YEAR = re.compile(r"\b(1[5-9]\d\d|20\d\d)\b")
-_ACCENT = re.compile(r"\\([`'^\"~=.uvHtcdbrk])\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))")
-_MARKS = dict(
-    zip(
-        "`'^\"~=.uvHcdbrk",
-        "\u0300\u0301\u0302\u0308\u0303\u0304\u0307\u0306\u030c\u030b\u0327\u0323\u0331\u030a\u0328",
-        strict=True,
-    )
-)
-_LETTERS = {
-    "ss": "ß", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å",
-    "AA": "Å", "i": "i", "j": "j",
-}  # fmt: skip
-_COMMAND = re.compile(r"\\([A-Za-z]+)\s*|\\([&%$#_{}])")
 _LIST = re.compile(r"[,;]")
-_MONTHS = {name: name for name in "jan feb mar apr may jun jul aug sep oct nov dec".split()}
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[^\s,=#{}\"()%@]+")
-#: Braces within braces.
-_MAX_DEPTH = 200
+_MARK = re.compile(r"\\.|[{}\"]", re.DOTALL)
+#: What divides persons and the parts of their names, outside of braces.
+_AND, _COMMA = re.compile(" and ", re.IGNORECASE), re.compile(",")
+#: What TeX reads in another way than it stands there.
+_TEX = re.compile(r"[\\{}~`]|--|''")
+#: Braces within braces; characters that the named strings of a file stand for in all, which can double with each.
+_MAX_DEPTH, _MAX_EXPANDED = 90, 20_000_000
 
 
 @dataclass(slots=True)
@@ -144,29 +136,31 @@ def read_bibtex(text: str, add_error: AddError) -> Iterator[Work]:
     """Yield the works of a BibTeX file; ``add_error`` is called with line and reason of what cannot be read."""
     reader = _BibtexReader(text)
     seen: set[str] = set()
+    line = place = 0
     while (at := text.find("@", reader.at)) >= 0:
+        line, place = line + text.count("\n", place, at), at
         reader.at = at + 1
-        line = text.count("\n", 0, at) + 1
         try:
             entry = reader.read_entry()
-        except ValueError as error:
-            add_error(line, str(error))
+            if entry is None:
+                continue
+            kind, key, fields = entry
+            if not key or key in seen:
+                raise ValueError(f"has the key '{key}' of another entry" if key else "has no key")
+            seen.add(key)
+            work = _work_from_bibtex(kind, key, fields)
+        except (ValueError, UnreadableFile) as error:
+            add_error(line + 1, error.problem if isinstance(error, UnreadableFile) else str(error))
             continue
-        if entry is None:
-            continue
-        kind, key, fields = entry
-        if not key or key in seen:
-            add_error(line, f"has the key '{key}' of another entry" if key else "has no key")
-            continue
-        seen.add(key)
-        yield _work_from_bibtex(kind, key, fields)
+        yield work
 
 
 @dataclass(slots=True)
 class _BibtexReader:
     text: str
     at: int = 0
-    macros: dict[str, str] = field(default_factory=lambda: dict(_MONTHS))
+    macros: dict[str, str] = field(default_factory=dict)
+    expanded: int = 0
 
     def read_entry(self) -> tuple[str, str, dict[str, str]] | None:
         """Return type, key and fields of the entry that begins after "@"; None for what is no entry."""
@@ -205,27 +199,21 @@ class _BibtexReader:
         if self._skip('"'):
             return self._until('"')
         name = self._name("a value")
-        return name if name.isdigit() else self.macros.get(name.casefold(), name)
+        value = name if name.isdigit() else self.macros.get(name.casefold(), name)
+        self.expanded += len(value)
+        if self.expanded > _MAX_EXPANDED:
+            raise ValueError("has strings that grow too long")
+        return value
 
     def _until(self, end: str) -> str:
-        start, depth = self.at, 0
-        while self.at < len(self.text):
-            character = self.text[self.at]
-            if character == "\\":
-                self.at += 1
-            elif character == end and not depth:
-                self.at += 1
-                return self.text[start : self.at - 1]
-            elif character == "{":
-                depth += 1
-                if depth > _MAX_DEPTH:
-                    raise ValueError("is nested too deeply")
-            elif character == "}":
-                depth -= 1
-                if depth < 0:
-                    raise ValueError("has a brace too many")
-            self.at += 1
-        self.at = start
+        depth = 0
+        for mark in _MARK.finditer(self.text, self.at):
+            if mark[0] == end and not depth:
+                value, self.at = self.text[self.at : mark.start()], mark.end()
+                return value
+            depth += (mark[0] == "{") - (mark[0] == "}")
+            if not 0 <= depth <= _MAX_DEPTH:
+                raise ValueError("is nested too deeply" if depth > 0 else "has a brace too many")
         raise ValueError("has a value that is not closed")
 
     def _name(self, what: str) -> str:
@@ -241,14 +229,12 @@ class _BibtexReader:
         return self.at
 
     def _peek(self, characters: str) -> bool:
-        return self.text[self._past_space() :][:1] in set(characters) if self.at < len(self.text) else False
+        return self.text.startswith(tuple(characters), self._past_space())
 
     def _skip(self, characters: str) -> bool:
-        place = self._past_space()
-        if place < len(self.text) and self.text[place] in characters:
-            self.at = place + 1
-            return True
-        return False
+        is_there = self._peek(characters)
+        self.at += is_there
+        return is_there
 
 
 _VENUES = ("journal", "journaltitle", "booktitle", "publisher", "school", "institution", "organization")
@@ -259,13 +245,8 @@ def _work_from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Work:
         name: plain_tex(value) for name, value in fields.items() if name not in {"author", "editor", "file"}
     }
     venue = next((plain[name] for name in _VENUES if plain.get(name)), "")
-    noted = _CITES_LINE.findall("\n".join(fields.get(name, "") for name in ("note", "annote", "extra")))
+    noted = "\n".join(fields.get(name, "") for name in ("note", "annote", "extra"))
     listed = [fields[name] for name in ("cites", "references") if name in fields]
-    year = _YEAR.search(plain.get("year", "") or plain.get("date", ""))
-    properties: dict[str, Any] = {"year": int(year[1])} if year else {}
-    properties |= {name: plain[name] for name in ("doi", "url") if plain.get(name)}
-    if file := fields.get("file", ""):
-        properties["file"] = _file_of(file)
     return Work(
         key,
         kind,
@@ -275,8 +256,13 @@ def _work_from_bibtex(kind: str, key: str, fields: Mapping[str, str]) -> Work:
         venue,
         plain.get("abstract", ""),
         _split_list(plain.get("keywords", "")),
-        [cited for text in (*listed, *noted) for cited in _split_list(text)],
-        properties=properties,
+        [*_split_list(",".join(listed)), *_cited(noted)],
+        properties=_properties(
+            plain.get("year") or plain.get("date", ""),
+            doi=plain.get("doi", ""),
+            url=plain.get("url", ""),
+            file=_file_of(fields.get("file", "")),
+        ),
     )
 
 
@@ -284,6 +270,17 @@ def _file_of(value: str) -> str:
     """Return the first PDF of a field ``file``: a path, or ``description:path:type`` as JabRef writes it."""
     parts = [part for entry in value.split(";") for part in entry.replace("\\:", ":").split(":")]
     return next((part for part in parts if part.lower().endswith(".pdf")), value)
+
+
+def _properties(date: str, **values: str) -> dict[str, Any]:
+    """Return the year of a date, and those values that there are."""
+    year = _YEAR.search(date)
+    return ({"year": int(year[1])} if year else {}) | {name: value for name, value in values.items() if value}
+
+
+def _cited(note: str) -> list[str]:
+    """Return the keys in the lines ``cites: key, key`` of a note."""
+    return _split_list(",".join(_CITES_LINE.findall(note)))
 
 
 def _split_list(value: str) -> list[str]:
@@ -294,47 +291,57 @@ def _split_list(value: str) -> list[str]:
 def _persons(value: str) -> list[str]:
     """Return the names of a field of persons, the first name first."""
     names = []
-    for person in re.split(r"\s+and\s+", " ".join(value.split())):
-        parts = [plain_tex(part) for part in person.split(",")]
+    for person in _split_outside_braces(" ".join(value.split()), _AND):
+        parts = [plain_tex(part) for part in _split_outside_braces(person, _COMMA)]
         # "Last, First", or with three parts "Last, Jr., First".
-        name = " ".join([*parts[2:], parts[0], parts[1]] if len(parts) > 2 else [*parts[1:], parts[0]])
-        if name.strip() and name != "others":
-            names.append(" ".join(name.split()))
+        name = " ".join(
+            [*parts[2:], parts[0], parts[1]] if len(parts) > 2 else [*parts[1:], parts[0]]
+        ).strip()
+        if name and name != "others":
+            names.append(name)
     return names
+
+
+def _split_outside_braces(value: str, divider: re.Pattern[str]) -> list[str]:
+    depth, start, parts = 0, 0, []
+    for mark in re.finditer(rf"\\.|[{{}}]|{divider.pattern}", value, divider.flags | re.DOTALL):
+        depth += (mark[0] == "{") - (mark[0] == "}")
+        if depth <= 0 and divider.fullmatch(mark[0]):
+            parts.append(value[start : mark.start()])
+            start = mark.end()
+    return [*parts, value[start:]]
 
 
 def plain_tex(text: str) -> str:
     r"""Return a value of BibTeX as text.
 
-    >>> plain_tex("{The} K{\\\"u}hn \\& {\\o}re"), plain_tex("Gar{\\c c}on")
-    ('The Kühn & øre', 'Garçon')
+    >>> plain_tex("{The} K{\\\"u}hn \\& {\\o}re"), plain_tex("Gar{\\c c}on of 100% \\emph{oak}")
+    ('The Kühn & øre', 'Garçon of 100% oak')
     """
-
-    def accent(match: re.Match[str]) -> str:
-        letter = (match[2] or match[3]).removeprefix("\\")
-        return unicodedata.normalize("NFC", letter + _MARKS.get(match[1], ""))
-
-    def command(match: re.Match[str]) -> str:
-        return match[2] or _LETTERS.get(match[1], "")
-
-    plain = _COMMAND.sub(command, _ACCENT.sub(accent, text)).replace("~", " ")
-    return " ".join(plain.replace("{", "").replace("}", "").replace("--", "–").split())
+    return " ".join((plain_text(text) if _TEX.search(text) else text).split())
 
 
 # CSL JSON
 
 
-def _is_csl(path: Path) -> bool:
-    """Return whether a JSON file is a list of works as CSL has them."""
-    if path.suffix.lower() != ".json" or not path.is_file():
-        return False
+def _start_of(path: Path, *suffixes: str) -> bytes:
+    """Return the first bytes of a file with one of these suffixes, b"" of another and of one that cannot be read."""
+    if path.suffix.lower() not in suffixes or not path.is_file():
+        return b""
     try:
         with path.open("rb") as opened:
-            start = opened.read(20_000).decode("utf-8-sig", "replace").lstrip()
+            return opened.read(20_000).removeprefix(b"\xef\xbb\xbf")
     except OSError:
-        return False
+        return b""
+
+
+def _is_csl(path: Path) -> bool:
+    """Return whether a JSON file is a list of works as CSL has them."""
+    start = _start_of(path, ".json")
     return (
-        start.startswith("[") and '"title"' in start and ('"issued"' in start or '"container-title"' in start)
+        start.lstrip().startswith(b"[")
+        and b'"title"' in start
+        and (b'"issued"' in start or b'"container-title"' in start)
     )
 
 
@@ -382,10 +389,6 @@ def _work_from_csl(item: Mapping[str, Any]) -> Work:
 
     issued = item.get("issued")
     stated = json.dumps(issued) if isinstance(issued, dict) else str(issued or "")
-    year = _YEAR.search(stated)
-    properties: dict[str, Any] = {"year": int(year[1])} if year else {}
-    properties |= {name: text(csl) for name, csl in (("doi", "DOI"), ("url", "URL")) if text(csl)}
-    cites = _CITES_LINE.findall(str(item.get("note") or ""))
     return Work(
         str(item.get("citation-key") or item.get("id")),
         text("type") or "work",
@@ -395,8 +398,8 @@ def _work_from_csl(item: Mapping[str, Any]) -> Work:
         text("container-title") or text("publisher"),
         text("abstract"),
         _split_list(text("keyword")),
-        [cited for line in cites for cited in _split_list(line)],
-        properties=properties,
+        _cited(str(item.get("note") or "")),
+        properties=_properties(stated, doi=text("DOI"), url=text("URL")),
     )
 
 
@@ -418,13 +421,7 @@ _CITATION_KEY = re.compile(r"^[^\S\n]*citation key\s*:\s*(\S+)", re.IGNORECASE |
 
 def _is_zotero(path: Path) -> bool:
     """Return whether an RDF file is one that Zotero exported."""
-    if path.suffix.lower() not in {".rdf", ".xml"} or not path.is_file():
-        return False
-    try:
-        with path.open("rb") as opened:
-            return _ZOTERO.strip("{}").encode() in opened.read(20_000)
-    except OSError:
-        return False
+    return _ZOTERO.strip("{}").encode() in _start_of(path, ".rdf", ".xml")
 
 
 def _read_zotero(content: bytes, add_error: AddError) -> Iterator[Work]:
@@ -489,13 +486,6 @@ def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | Non
         for attachment in targets(f"{_LINK}link")
         for resource in attachment.iterfind(f"{_RDF}resource")
     ]
-    year = _YEAR.search(text(f"{_DC}date"))
-    values = {
-        "doi": doi,
-        "url": text(f"{_DC}identifier/{_TERMS}URI/{_RDF}value"),
-        "file": next((file for file in files if "://" not in file), ""),
-    }
-    extra = element.findtext(f"{_DC}description") or ""
     related = [each for each in targets(f"{_DC}relation") if each.findtext(f"{_DC}title")]
     subjects = (
         text(".", each) or text(f".//{_RDF}value", each) for each in element.iterfind(f"{_DC}subject")
@@ -509,9 +499,14 @@ def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | Non
         next(iter(containers), "") or text(f"{_DC}publisher//{_FOAF}name"),
         text(f"{_TERMS}abstract"),
         [subject for subject in subjects if subject],
-        [cited for line in _CITES_LINE.findall(extra) for cited in _split_list(line)],
+        _cited(element.findtext(f"{_DC}description") or ""),
         list(map(_zotero_key, related)),
-        ({"year": int(year[1])} if year else {}) | {name: value for name, value in values.items() if value},
+        _properties(
+            text(f"{_DC}date"),
+            doi=doi,
+            url=text(f"{_DC}identifier/{_TERMS}URI/{_RDF}value"),
+            file=next((file for file in files if "://" not in file), ""),
+        ),
     )
 
 
@@ -520,14 +515,7 @@ def _work_from_zotero(element: _Element, kind: str, described: Mapping[str | Non
 
 def _is_zotero_table(path: Path) -> bool:
     """Return whether a CSV file is one that Zotero exported."""
-    if path.suffix.lower() != ".csv" or not path.is_file():
-        return False
-    try:
-        with path.open("rb") as opened:
-            start = opened.readline(10_000)
-    except OSError:
-        return False
-    return start.removeprefix(b"\xef\xbb\xbf").startswith(b'"Key","Item Type",')
+    return _start_of(path, ".csv").startswith(b'"Key","Item Type",')
 
 
 def _read_zotero_table(content: bytes, add_error: AddError) -> Iterator[Work]:
@@ -539,12 +527,6 @@ def _read_zotero_table(content: bytes, add_error: AddError) -> Iterator[Work]:
             add_error(rows.line_num, "is a work without a key or title")
             continue
         extra = str(row.get("Extra") or "")
-        year = _YEAR.search(values.get("Publication Year", "") or values.get("Date", ""))
-        stated = {
-            "doi": values.get("DOI", ""),
-            "url": values.get("Url", ""),
-            "file": _file_of(values.get("File Attachments", "")).strip(),
-        }
         venues = ("Publication Title", "Conference Name", "Publisher")
         yield Work(
             next(iter(_CITATION_KEY.findall(extra)), "") or values["Key"],
@@ -560,9 +542,13 @@ def _read_zotero_table(content: bytes, add_error: AddError) -> Iterator[Work]:
                 for part in values.get(name, "").split(";")
                 if (word := part.strip())
             ],
-            [cited for line in _CITES_LINE.findall(extra) for cited in _split_list(line)],
-            properties=({"year": int(year[1])} if year else {})
-            | {name: value for name, value in stated.items() if value},
+            _cited(extra),
+            properties=_properties(
+                values.get("Publication Year") or values.get("Date", ""),
+                doi=values.get("DOI", ""),
+                url=values.get("Url", ""),
+                file=_file_of(values.get("File Attachments", "")).strip(),
+            ),
         )
 
 
@@ -609,11 +595,9 @@ def _work_from_ris(tags: Mapping[str, list[str]]) -> Work | None:
     }
     if not values["title"]:
         return None
-    year = _YEAR.search(values["year"])
     people = {
         role: "; ".join(name for tag in names for name in tags.get(tag, ())) for role, names in _RIS_PEOPLE
     }
-    notes = _CITES_LINE.findall("\n".join(tags.get("N1", ())))
     return Work(
         values["key"] or values["doi"] or values["title"],
         (tags.get("TY") or ["work"])[0].lower(),
@@ -623,9 +607,8 @@ def _work_from_ris(tags: Mapping[str, list[str]]) -> Work | None:
         values["venue"],
         values["abstract"],
         tags.get("KW", []),
-        [cited for line in notes for cited in _split_list(line)],
-        properties=({"year": int(year[1])} if year else {})
-        | {name: values[name] for name in ("doi", "url", "file") if values[name]},
+        _cited("\n".join(tags.get("N1", ()))),
+        properties=_properties(values["year"], doi=values["doi"], url=values["url"], file=values["file"]),
     )
 
 
