@@ -270,34 +270,24 @@ def unpack_rtf(data: bytes, limits: Limits) -> bytes:
         return data[16 : 16 + raw_size]
     if kind != 0x75465A4C:
         raise UnreadableFile("is damaged: its text cannot be unpacked")
-    window = bytearray(_RTF_PRELOAD.ljust(_WINDOW, b"\0"))
-    write, place = len(_RTF_PRELOAD), 16
-    out = bytearray()
-    while place < len(data) and len(out) < raw_size:
+    text = bytearray(_RTF_PRELOAD.rjust(_WINDOW, b"\0"))
+    place = 16
+    while place < len(data) and len(text) < _WINDOW + raw_size:
         flags = data[place]
         place += 1
         for bit in range(8):
-            if flags >> bit & 1:
-                if place + 2 > len(data):
-                    return bytes(out)
-                reference = data[place] << 8 | data[place + 1]
-                place += 2
-                offset, length = reference >> 4, (reference & 15) + 2
-                if offset == write:
-                    return bytes(out)
-                piece = bytearray()
-                for step in range(length):
-                    byte = window[(offset + step) % _WINDOW]
-                    window[write] = byte
-                    write = (write + 1) % _WINDOW
-                    piece.append(byte)
-                out += piece
-            elif place < len(data):
-                out.append(data[place])
-                window[write] = data[place]
-                write = (write + 1) % _WINDOW
+            if not flags >> bit & 1:
+                text += data[place : place + 1]
                 place += 1
-    return bytes(out)
+                continue
+            reference = int.from_bytes(data[place : place + 2], "big")
+            place += 2
+            distance = (len(text) + len(_RTF_PRELOAD) - (reference >> 4)) % _WINDOW
+            if not distance or place > len(data):
+                return bytes(text[_WINDOW:])
+            for _ in range((reference & 15) + 2):
+                text.append(text[-distance])
+    return bytes(text[_WINDOW:])
 
 
 #: Tokens of RTF that encloses HTML ([MS-OXRTFEX]): a group of markup, a word, a byte, a symbol, a brace, text.
