@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from clew.app.web.api.questions import render_markdown
 from clew.app.web.mcp.tools import ToolContext, ask_result, make_tools
 from clew.app.web.pages.answer import make_answer_page
 from clew.app.web.pages.render import render_fragment
-from clew.core.types import STATED_FROM, Alternative, Answer, Hit, Node, Quote
+from clew.core.types import QUOTED_FROM, ROW, STATED_FROM, Alternative, Answer, Hit, Node, Plan, Quote
 from clew.knowledge_base.grid import GridCell
 from command_line import run
 from serve_app import ServedApp
@@ -158,15 +159,21 @@ def quote(of, words):
 def read(confidence, **more):
     others = tuple(Alternative(f"194{n}", 0.5 / 2 ** (n + 1), quote(SECOND, f"194{n}")) for n in range(3))
     given = {"reader": "span", "confidence": confidence, "alternatives": others} | more
-    return Answer("1931", (Hit(FIRST, 1.0), Hit(SECOND, 0.5)), (quote(FIRST, "1931"),), **given)
+    evidence = given.pop("evidence", (Hit(FIRST, 1.0), Hit(SECOND, 0.5)))
+    return Answer("1931", evidence, (quote(FIRST, "1931"),), **given)
 
 
 @pytest.mark.parametrize(
     ("answer", "way", "confidence"),
     [
-        (read(STATED_FROM), "answer", STATED_FROM),
+        (read(QUOTED_FROM), "answer", QUOTED_FROM),
         (read(0.99), "answer", 0.99),
-        (read(STATED_FROM - 0.0001), "perhaps", STATED_FROM - 0.0001),
+        (read(QUOTED_FROM - 0.0001), "perhaps", QUOTED_FROM - 0.0001),
+        # A cell says less than a sentence, and what is computed has no words at all.
+        (read(STATED_FROM, evidence=(Hit(replace(FIRST, kind=ROW), 1.0),)), "answer", STATED_FROM),
+        (read(0.64, evidence=(Hit(replace(FIRST, kind=ROW), 1.0),)), "perhaps", 0.64),
+        (read(STATED_FROM, plan=Plan("table", "SELECT 1931")), "answer", STATED_FROM),
+        (read(0.64, plan=Plan("table", "SELECT 1931")), "perhaps", 0.64),
         (read(0.25), "perhaps", 0.25),
         (read(0.0), "perhaps", 0.0),
         (read(0.9, by_rule=True), "perhaps", None),

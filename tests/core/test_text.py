@@ -70,6 +70,13 @@ def test_count_terms_counts_hashed_terms() -> None:
         ("これは文です。次の文。", ["これは文です。", "次の文。"]),
         ("  Padded.  Text goes on. lower  ", ["Padded.", "Text goes on. lower"]),
         ("", []),
+        # Initials go on in a section of a law and within brackets.
+        ("See 40 U.S.C. § 11103, if any. It ends.", ["See 40 U.S.C. § 11103, if any.", "It ends."]),
+        ("See 5 C.F.R. 1320 now. (D.C. Code) Go.", ["See 5 C.F.R. 1320 now.", "(D.C. Code) Go."]),
+        (
+            "He left D.C. The city slept at 5 p.m. 20 woke.",
+            ["He left D.C.", "The city slept at 5 p.m.", "20 woke."],
+        ),
         # The number of an item begins its sentence, and does not end the one before it.
         ("1. Pay 5 marks.\n2. Leave by noon.", ["1. Pay 5 marks.", "2. Leave by noon."]),
         (

@@ -165,6 +165,8 @@ _ABBREVIATIONS = frozenset(
     """mr mrs ms dr prof sr jr st vs etc eg ie e.g i.e sec fig figs eq vol pp al inc ltd co corp dept est
     approx jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k gen col lt sgt capt rev hon""".split()
 )
+_INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
+_SECTION_STARTS = frozenset("§0123456789")
 #: A run of full stops is looked at once, and not from each of them.
 _END = re.compile(r"(?<![.!?。！？])[.!?。！？]+[\"'”’)\]]*(?=\s|$)|(?<=[。！？])")
 #: Characters before a full stop in which the last word is looked for.
@@ -220,6 +222,9 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
     if word in {"no", "nos", "nr"}:  # "Contract No. KV-4711", and not "She said no. B2 was gone."
         is_number = next_word[:1].isdigit() or last_word[0][-len(word)].isupper()
         return not (is_number and any(map(str.isdigit, next_word)))
+    is_law = last_word[0].isupper() and _INITIALS.fullmatch(word)
+    if is_law and (last_word[0][0] == "(" or next_word[:1] in _SECTION_STARTS):
+        return False  # "40 U.S.C. § 11103", "(D.C. Official Code)", and not "in Washington, D.C. The city"
     return word not in _ABBREVIATIONS and not (len(word) == 1 and word.isalpha())
 
 

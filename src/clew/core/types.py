@@ -975,6 +975,8 @@ class ConstraintSummary:
 Way = Literal["answer", "perhaps", "not_found"]
 #: An answer is stated if the estimated probability that it is right is at least so high (decision 70).
 STATED_FROM = 0.65
+#: Words of a sentence are stated from here on (decision 80): a person sees in it whether they answer.
+QUOTED_FROM = 0.45
 #: A less likely one is not shown as possible.
 SHOWN_FROM = 0.12
 #: So many possible answers are given at most.
@@ -1057,8 +1059,14 @@ class Answer:
         if self.abstained:
             return self
         confidence = None if self.by_rule else self.confidence
-        possible = self.by_rule or (confidence is not None and confidence < STATED_FROM)
+        possible = self.by_rule or (confidence is not None and confidence < self.stated_from)
         return replace(self, confidence=confidence, possible=possible, abstained=possible)
+
+    @property
+    def stated_from(self) -> float:
+        """The confidence from which on the answer is stated: words of a sentence before a cell or what is computed."""
+        is_cell = any(hit.node.kind == ROW for hit in self.evidence[:1])
+        return QUOTED_FROM if self.quotes and self.plan is None and not is_cell else STATED_FROM
 
     @property
     def way(self) -> Way:

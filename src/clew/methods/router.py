@@ -33,7 +33,17 @@ from typing import TYPE_CHECKING
 from clew.core.component import Recipe, Resources, component, make_recipe
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import TrailRecorder
-from clew.core.types import MAX_POSSIBLE, ROW, SHOWN_FROM, STATED_FROM, Answer, Hit, Question, RouteStep
+from clew.core.types import (
+    MAX_POSSIBLE,
+    QUOTED_FROM,
+    ROW,
+    SHOWN_FROM,
+    STATED_FROM,
+    Answer,
+    Hit,
+    Question,
+    RouteStep,
+)
 from clew.methods.graph_questions import (
     UNSURE,
     GraphQuestions,
@@ -55,7 +65,7 @@ if TYPE_CHECKING:
 
 #: The highest probability of what documents say of a phrase inside a question, and of nothing that is asked of it.
 #: Set by hand: of such answers none was right (5 over the worlds of ``benchmarks/sequences.py``).
-MOST_PARTIAL = STATED_FROM - 0.01
+MOST_PARTIAL = QUOTED_FROM - 0.01
 #: The share of answerable ones among the questions that the confidence in a sentence is fitted to
 #: (``results/sentences.json``).
 _OF_DOCUMENTS = 0.78

@@ -76,11 +76,17 @@ def fit_mixture_of(
     return float(weights[0]), weights[1:4], float(weights[4])
 
 
-def measure_chances(chances: Floats, right: NDArray[np.bool_], answerable: int, total: int) -> dict[str, Any]:
+def measure_chances(
+    chances: Floats,
+    right: NDArray[np.bool_],
+    answerable: int,
+    total: int,
+    stated_from: float = STATED_FROM,
+) -> dict[str, Any]:
     """Return figures over ``total`` questions, of which ``answerable`` can be asked: how many first readings are
     right, at which share of wrong ones, how many are stated, and how far the stated probabilities are from that, over
     ten bins."""
-    stated, bin_of = chances >= STATED_FROM, np.minimum((chances * 10).astype(int), 9)
+    stated, bin_of = chances >= stated_from, np.minimum((chances * 10).astype(int), 9)
     return {
         "questions": answerable,
         "of": total,
@@ -94,7 +100,7 @@ def measure_chances(chances: Floats, right: NDArray[np.bool_], answerable: int, 
             for percent in range(MOST_WRONG + 1)
         ],
         "stated": {
-            "from": STATED_FROM,
+            "from": stated_from,
             "right": int(right[stated].sum()),
             "wrong": int((~right[stated]).sum()),
         },

@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.core.config import DEFAULT_READER
 from clew.core.errors import UsageError
-from clew.core.types import ROW, STATED_FROM
+from clew.core.types import QUOTED_FROM, ROW
 from clew.evaluate.metrics.answers import token_f1
 from clew.knowledge_base import registry
 from clew.knowledge_base.knowledge_base import open as open_base
@@ -483,9 +483,9 @@ def measure_judged(judged: Sequence[Judged], chances: Floats) -> dict[str, Any]:
     small = np.array([each.is_small for each in judged])
     whole = [each for each in judged if not each.is_small]
     known = [each for each in whole if each.example.is_answerable]
-    stated = small & (chances >= STATED_FROM)
+    stated = small & (chances >= QUOTED_FROM)
     return {
-        **measure_chances(chances[~small], right[~small], len(known), len(whole)),
+        **measure_chances(chances[~small], right[~small], len(known), len(whole), QUOTED_FROM),
         "right among three": _mean(each.example.right[each.order[:3]].any() for each in known),
         "an option is right": _mean(each.example.right.any() for each in known),
         "nearest by vector right first": _mean(

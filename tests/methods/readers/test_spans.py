@@ -121,5 +121,9 @@ def test_the_model_is_asked_for_a_day_as_the_texts_write_it():
 def test_yes_or_no_is_by_what_negates(text, answer):
     (result, _) = read({"": {"allowed on deck": 9.0}}, "Are dogs allowed on deck?", [hit(0, text)])
     assert (result.text, result.quotes[0].text) == (answer, text) and result.confidence >= 0.65
+    # Where it is not sure, what the sentence says is shown as possible; to another question it is stated.
+    unsure, _ = read({"": {"allowed on deck": 5.0}}, "Are dogs allowed on deck?", [hit(0, text)])
+    stated, _ = read({"": {"allowed on deck": 5.0}}, "What is allowed on deck?", [hit(0, text)])
+    assert (unsure.text, unsure.weigh().way, stated.weigh().way) == (stated.text, "perhaps", "answer")
     either, _ = read({"": {"allowed on deck": 9.0}}, "Are dogs or cats allowed on deck?", [hit(0, text)])
     assert either.text not in {"Yes", "No"}

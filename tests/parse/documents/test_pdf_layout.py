@@ -9,7 +9,7 @@ import pytest
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
-from clew.core.types import PASSAGE, SECTION, TABLE, ParsedDocument
+from clew.core.types import PASSAGE, SECTION, TABLE, ParsedDocument, count_left_out
 from clew.parse.documents.pdf.reader import parse
 
 SIZE = 10.0
@@ -337,7 +337,7 @@ def test_large_letters_across_a_page_are_a_watermark(angle, text):
     assert texts(document, PASSAGE) == [" ".join(MILL)]
     assert not texts(document, TABLE, SECTION)
     count = len(text.split())
-    assert document.notes == (f"{count} word{'s' * (count > 1)} left out: {count} watermark",)
+    assert count_left_out(document.left_out) == {"watermark": count}
 
 
 def test_large_light_letters_behind_the_text_are_a_watermark():
@@ -350,7 +350,7 @@ def test_large_light_letters_behind_the_text_are_a_watermark():
 
     document = read(page)
     assert texts(document, PASSAGE) == [" ".join(MILL)]
-    assert document.notes == ("1 word left out: 1 watermark",)
+    assert count_left_out(document.left_out) == {"watermark": 1}
 
 
 def test_letters_that_show_what_is_below_them_are_a_watermark():
@@ -375,4 +375,4 @@ def test_a_large_light_title_with_nothing_below_it_and_a_slanted_label_are_text(
     document = read(page)
     assert texts(document, SECTION) == ["Annual report"]
     assert "Ardle" in " ".join(texts(document, PASSAGE))
-    assert document.notes == ()
+    assert not document.left_out

@@ -28,6 +28,7 @@ from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import (
     ROW,
     SHOWN_FROM,
+    QUOTED_FROM,
     STATED_FROM,
     Alternative,
     Answer,
@@ -87,6 +88,8 @@ _SURE_MARK, _SURE_WORDS = 0.5, 0.9
 #: Sentences are possible answers from this probability of the first on: where it is less than twice as much, one of
 #: the three that are shown answers about half of the questions.
 _POSSIBLE = 0.06
+#: The highest probability of a sentence where yes or no is asked and is not sure. Set by hand: it is to be shown.
+_MOST_UNSAID = QUOTED_FROM - 0.01
 #: A question asks through another thing if it does so with this probability.
 _ASKS_THROUGH = 0.5
 #: A hop of a composed question has an answer from this confidence on.
@@ -254,8 +257,8 @@ class SpanAnswerReader:
             reading = self._read_option(question, hits, option, marks, probability, sure)
             if has_certain_support(reading.text, [reading.hit.node], nodes):
                 readings.append(reading)
-        if readings:
-            readings[0] = self._say_verdict(question, readings[0])
+        if POLAR.search(question) and not EITHER.search(question):
+            readings = [self._judge_verdict(question, reading) for reading in readings]
         is_likely = bool(readings) and readings[0].confidence >= self.min_confidence
         trail.add(
             SpanReadStep(
@@ -324,7 +327,7 @@ class SpanAnswerReader:
             mark, chance = chosen
             text, place = node.text[mark.start : mark.end], (mark.start, mark.end)
             quote = replace(quote, answer=place)
-            is_enough = chance >= sure and not probability * chance < STATED_FROM <= probability
+            is_enough = chance >= sure and not probability * chance < QUOTED_FROM <= probability
             if option.kind == ROW or is_enough:
                 if option.kind != LIST:
                     quote = quote_around(node, Span(text, "text", option.place, *place, 0.0), question)
@@ -332,15 +335,14 @@ class SpanAnswerReader:
         text = words if option.kind == LIST else " ".join(words.split()).removeprefix("- ")
         return Reading(text, probability, hit, quote)
 
-    def _say_verdict(self, question: str, first: Reading) -> Reading:
-        """Return the first reading with yes or no as its answer, where that is likely enough to be stated."""
-        if not POLAR.search(question) or EITHER.search(question):
-            return first
-        verdict, chance = self.ranker.judge_verdict(question, first.quote.text)
-        if chance * first.confidence < STATED_FROM:
-            return first
-        quote = replace(first.quote, answer=None, boxes=())
-        return replace(first, text=verdict.capitalize(), confidence=chance * first.confidence, quote=quote)
+    def _judge_verdict(self, question: str, reading: Reading) -> Reading:
+        """Return a reading of a question for yes or no as likely as its verdict. That is its answer where it is as
+        sure as what is computed; else the sentence is shown as possible."""
+        verdict, chance = self.ranker.judge_verdict(question, reading.quote.text)
+        judged = replace(reading, confidence=chance * reading.confidence)
+        if judged.confidence < STATED_FROM:
+            return replace(judged, confidence=min(judged.confidence, _MOST_UNSAID))
+        return replace(judged, text=verdict.capitalize(), quote=replace(reading.quote, answer=None, boxes=()))
 
     def _confidence_of(self, span: Span) -> float:
         return self.model.confidence(span.score - self.rank_weight * math.log1p(max(span.passage, 0)))
