@@ -43,7 +43,6 @@ from clew.knowledge_base import registry
 from clew.methods.kgp.guides import OpenCandidates
 from clew.methods.kgp.trained import FEATURES, WITHOUT_QUERY, Coefficients, TrainedGuide
 from clew.store.store import Store
-from guides import conditional_logit
 
 METRICS = ("recall@2", "recall@5", "recall@10", "all-gold@5")
 #: The walks that are compared: *trained* alone, steeper than learned by a factor, since a walk multiplies its steps;
@@ -54,6 +53,36 @@ RECIPES = {"residual": "kgp(guide=residual)", "encoder": "kgp(guide=encoder, pri
 
 #: The set of a step, what is known of its candidates, and which of them are gold.
 Step = tuple[str, np.ndarray, list[int]]
+
+
+def conditional_logit(steps: Sequence[tuple[np.ndarray, int]], penalty: float = 0.001) -> np.ndarray:
+    """Return the coefficients that make the chosen candidate of each step likeliest: Newton's method, each step
+    halved until it helps."""
+    size = steps[0][0].shape[1]
+    weights = np.zeros(size)
+
+    def likelihood(weights: np.ndarray) -> float:
+        total = -penalty / 2 * float(weights @ weights)
+        for features, chosen in steps:
+            scores = features @ weights
+            total += float(scores[chosen] - scores.max() - np.log(np.exp(scores - scores.max()).sum()))
+        return total
+
+    for _ in range(50):
+        gradient, curvature = -penalty * weights, penalty * np.eye(size)
+        for features, chosen in steps:
+            odds = np.exp(features @ weights - (features @ weights).max())
+            shares = odds / odds.sum()
+            mean = shares @ features
+            gradient += features[chosen] - mean
+            curvature += (features * shares[:, None]).T @ features - np.outer(mean, mean)
+        change = np.linalg.solve(curvature, gradient)
+        while likelihood(weights + change) < likelihood(weights) and np.abs(change).max() > 1e-6:
+            change /= 2
+        weights += change
+        if np.abs(change).max() < 1e-4:
+            break
+    return weights
 
 
 class Study:

@@ -6,7 +6,7 @@ from clew.core import prompts
 from clew.core.errors import UsageError
 from clew.core.prompts.templates import load_prompt
 
-OURS = sorted(path.name.removesuffix(".v1.md") for path in Path(prompts.__file__).parent.glob("*.v1.md"))
+OURS = sorted(path.name.partition(".v")[0] for path in Path(prompts.__file__).parent.glob("*.v?.md"))
 
 
 def test_the_prompts_of_the_methods_exist():
@@ -22,7 +22,7 @@ def test_every_prompt_is_filled_in_completely(name):
     assert all(value in prompt.system + prompt.user for value in values.values())
     assert "{{" not in prompt.system + prompt.user
     assert prompt.role == template.role
-    assert template.name == f"{name}.v1"
+    assert template.name.rpartition(".v")[0] == name
 
 
 def test_the_paper_prompt_has_the_form_of_listing_3():
@@ -47,7 +47,7 @@ def test_missing_and_extra_variables_are_named():
 
 
 def test_an_unknown_prompt_suggests_the_nearest():
-    with pytest.raises(UsageError, match=r"Did you mean 'kgp-read\.v1'"):
+    with pytest.raises(UsageError, match=r"Did you mean 'kgp-read'"):
         load_prompt("kgp-raed")
 
 
@@ -56,17 +56,21 @@ def write(folder, name, text):
 
 
 def test_a_users_file_replaces_the_built_in_one_and_changes_the_name(tmp_path, monkeypatch):
-    write(tmp_path, "read-cited.v1.md", "---\nrole: read\nvariables: question contexts\nmax_tokens: 9\n---\n"
+    write(tmp_path, "read-cited.v2.md", "---\nrole: read\nvariables: question contexts\nmax_tokens: 9\n---\n"
           "# user\n{{contexts}} -> {{ question }}\n")  # fmt: skip
     ours = load_prompt("read-cited")
     theirs = load_prompt("read-cited", folder=tmp_path)
     assert theirs.render(question="q", contexts="c").user == "c -> q"
     assert theirs.max_tokens == 9
     assert theirs.schema == ours.schema
-    assert theirs.name.startswith("read-cited.v1@")
+    assert theirs.name.startswith("read-cited.v2@")
     monkeypatch.setenv("CLEW_PROMPTS", str(tmp_path))
     assert load_prompt("read-cited") == theirs
     assert load_prompt("kgp-read").name == "kgp-read.v1"
+    # What an earlier version asked for is not what is read now.
+    (tmp_path / "read-cited.v2.md").rename(tmp_path / "read-cited.v1.md")
+    with pytest.raises(UsageError, match="is of an earlier version"):
+        load_prompt("read-cited")
 
 
 @pytest.mark.parametrize(

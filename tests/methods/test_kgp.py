@@ -1,5 +1,6 @@
 """The traverser of KGP on a real base, with a scripted language model behind the real client."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -343,27 +344,53 @@ def test_paths_may_be_read_passage_by_passage(base) -> None:
     assert [hit.node.id for hit in results["passages"]] != visited
 
 
-def test_with_a_model_the_default_asks_it_for_the_next_evidence_and_follows_it(base) -> None:
-    question = Question("Where is the teacher of the arranger of the theme from?")
+TEACHER = Question("Where is the teacher of the arranger of the theme from?")
 
-    def script(request):
-        if "taught by Wilmot Harker" in request.prompt:
-            return "Wilmot Harker was born in the village of Springfield."
-        return "Alf Clausen is a composer who was taught by somebody."
 
+def read_by(base, script, **options):
+    """Return the answer of the default with a model, and the prompts that it was given."""
+    extra = "".join(f", {name}={value}" for name, value in options.items())
     with ScriptedServer(script) as server:
         model = create_language_model(server.llm)
-        method = registry.build_method("kgp(reader=extractive, structures=no)", base, llm=model)
-        answer = method.answer(question, TrailRecorder())
-        # At most ten calls, for thirty passages with three continuations each.
-        assert 1 <= len(server.requests) <= 10
-    assert "guide=combined" in answer.recipe
-    expects = [path.expected for step in answer.trail if step.name == "expand" for path in step.paths]
-    assert any("Springfield" in text for text in expects)
-    without = registry.build_method("kgp(structures=no)", base).answer(question, TrailRecorder())
-    assert "guide=residual" in without.recipe
-    ranks = [titles(each.context).index("Wilmot Harker") for each in (answer, without)]
-    assert ranks[0] <= ranks[1] and ranks[0] <= 2
+        method = registry.build_method(f"kgp(structures=no{extra})", base, llm=model)
+        return method.answer(TEACHER, TrailRecorder()), server.requests
+
+
+def told(answer, missing="", quote=""):
+    quotes = [{"source": 0, "text": quote}] if quote else []
+    return json.dumps({"quotes": quotes, "why": "", "answer": answer, "missing": missing})
+
+
+def test_with_a_model_one_call_reads_and_the_walk_goes_on_from_what_is_missing(base) -> None:
+    harker = "taught by Wilmot Harker"
+
+    def script(request):
+        if "born in the village of Dunmere" in request.prompt:
+            return told("Dunmere", quote="born in the village of Dunmere")
+        return told("", "birthplace of Wilmot Harker", harker)
+
+    answer, requests = read_by(base, script, shown=2, rounds=1)
+    assert (answer.text, answer.abstained) == ("Dunmere", False) and len(requests) == 2
+    # What was quoted is read again, and at most as many passages as in the first call.
+    assert harker in requests[1].prompt and "[2]" in requests[1].prompt and "[3]" not in requests[1].prompt
+    assert answer.usage.calls == 2 and "born in the village" not in requests[0].prompt
+
+
+@pytest.mark.parametrize(("rounds", "calls"), [(0, 1), (1, 2), (2, 3)])
+def test_the_walk_goes_on_no_more_often_than_it_may(base, rounds, calls) -> None:
+    _, requests = read_by(base, lambda _: told("", "the village of a composer"), shown=1, rounds=rounds)
+    assert len(requests) == calls
+    shown = [request.prompt.rpartition("[1]")[2] for request in requests]
+    assert len(set(shown)) == len(shown)
+
+
+def test_an_answer_stays_where_more_passages_give_none(base) -> None:
+    replies = iter(
+        [told("Alf Clausen", "birthplace of Wilmot Harker", "a composer who was taught"), told(""), told("")]
+    )
+    answer, requests = read_by(base, lambda _: next(replies), shown=3)
+    assert (answer.text, answer.abstained, len(requests)) == ("Alf Clausen", False, 2)
+    assert answer.quotes[0].text == "a composer who was taught" and answer.usage.calls == 2
 
 
 @pytest.mark.slow

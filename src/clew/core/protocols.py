@@ -175,7 +175,7 @@ class PromptTemplate(Protocol):
 
     @property
     def name(self) -> str:
-        """Name with version, such as ``read-cited.v1``."""
+        """Name with version, such as ``read-cited.v2``."""
 
     @property
     def variables(self) -> frozenset[str]:

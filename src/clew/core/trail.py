@@ -539,7 +539,8 @@ class TableQueryStep(Step):
 class CitedReadStep(ReadStep):
     """A model answered with quotes, which were looked up in their sources.
 
-    ``withheld`` is an answer that no quote supports; ``asked_again`` what was wrong with the first reply.
+    ``withheld`` is an answer that no quote supports; ``asked_again`` what was wrong with the first reply. ``why`` is
+    how the model says that the answer follows, ``missing`` what it says that no source states.
     """
 
     prompt: str
@@ -553,6 +554,8 @@ class CitedReadStep(ReadStep):
     found_elsewhere: int | None = field(default=None, metadata={"key": "found_elsewhere"})
     outcome: str | None = None
     withheld: str | None = None
+    why: str | None = None
+    missing: str | None = None
 
 
 # Recording

@@ -975,8 +975,8 @@ class ConstraintSummary:
 Way = Literal["answer", "perhaps", "not_found"]
 #: An answer is stated if the estimated probability that it is right is at least so high (decision 70).
 STATED_FROM = 0.65
-#: Words of a sentence are stated from here on (decision 80): a person sees in it whether they answer.
-QUOTED_FROM = 0.45
+#: Words of a sentence are stated where they are likelier right than not (decision 80): a person sees in it whether.
+QUOTED_FROM = 0.5
 #: A less likely one is not shown as possible.
 SHOWN_FROM = 0.12
 #: So many possible answers are given at most.
@@ -1022,7 +1022,8 @@ class Answer:
     included. ``confidence`` is the estimated probability that the text is right, of a reader that estimates it;
     ``alternatives`` are its next best answers, best first. ``formula`` shows how a number was computed from the cells
     that are quoted, or how values were compared; "" where nothing was computed. ``plan`` is the formal query that was
-    run, if one was. ``empty``: that nothing meets the query is the answer.
+    run, if one was. ``empty``: that nothing meets the query is the answer. ``missing`` is what a model says that the
+    answer still needs and no passage that it was shown states.
 
     ``by_rule``: rules over the words of the question chose the answer or its confidence, and no fitted model judged
     them. ``others`` are the answers of the next readings of the question, where there are several.
@@ -1048,6 +1049,7 @@ class Answer:
     formula: str = ""
     plan: Plan | None = None
     empty: bool = False
+    missing: str = ""
     by_rule: bool = False
     possible: bool = False
     others: tuple[Answer, ...] = ()
@@ -1064,7 +1066,7 @@ class Answer:
 
     @property
     def stated_from(self) -> float:
-        """The confidence from which on the answer is stated: words of a sentence before a cell or what is computed."""
+        """The confidence from which on the answer is stated: lower for words of a sentence."""
         is_cell = any(hit.node.kind == ROW for hit in self.evidence[:1])
         return QUOTED_FROM if self.quotes and self.plan is None and not is_cell else STATED_FROM
 

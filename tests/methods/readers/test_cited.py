@@ -72,7 +72,7 @@ def test_quotes_are_looked_up_and_lead_to_the_evidence():
     assert "[2] file2.pdf\nThe Heron Queen" in request.user
     assert "Which was the longer?" in request.user
     assert request.format == "json_schema"
-    assert step.detail["prompt"] == "read-cited.v1"
+    assert step.detail["prompt"] == "read-cited.v2"
     assert step.detail["outcome"] == "answered"
     assert step.usage == answer.usage
     assert answer.usage.calls == 1
@@ -120,9 +120,43 @@ def test_a_long_quote_with_the_wrong_number_is_found_in_its_true_source_a_short_
 
 
 def test_the_model_may_abstain():
-    answer, step, _ = read(reply("", abstain=True))
-    assert (answer.text, answer.abstained, answer.evidence) == (NOT_FOUND, True, ())
-    assert step.detail["outcome"] == "the model abstains"
+    for nothing in (reply("", abstain=True), {"quotes": [], "why": "", "answer": "", "missing": ""}):
+        answer, step, _ = read(nothing)
+        assert (answer.text, answer.abstained, answer.evidence) == (NOT_FOUND, True, ())
+        assert step.detail["outcome"] == "the model abstains"
+
+
+def test_what_is_missing_is_kept_with_what_was_quoted_for_it():
+    quotes = [{"source": 2, "text": "built by Strake & Loam"}]
+    told = {"quotes": quotes, "why": "It is the longer.", "answer": "", "missing": "yard of Strake & Loam"}
+    answer, step, _ = read(told)
+    assert (answer.abstained, answer.missing) == (True, "yard of Strake & Loam")
+    assert [hit.node.id for hit in answer.evidence] == ["k2:7"] and not answer.quotes
+    assert (step.why, step.missing) == ("It is the longer.", "yard of Strake & Loam")
+    answer, _, _ = read(told | {"answer": "Strake & Loam"})
+    assert (answer.text, answer.abstained, answer.missing) == (
+        "Strake & Loam",
+        False,
+        "yard of Strake & Loam",
+    )
+
+
+@pytest.mark.parametrize(
+    "nothing", ["", "None", "nothing.", "N/A", "No further evidence is needed", None, []]
+)
+def test_that_nothing_is_missing_is_said_in_many_ways(nothing):
+    answer, step, _ = read(reply("2 pence", (3, "2 pence")) | {"why": "", "missing": nothing})
+    assert (answer.text, answer.missing, step.missing) == ("2 pence", "", None)
+
+
+@pytest.mark.parametrize(
+    ("told", "text"), [(["2 pence", "geese"], "2 pence, geese"), (2, "2"), (True, "yes"), (False, "no")]
+)
+def test_an_answer_of_another_kind_than_text_is_read_as_it_is_meant(told, text):
+    answer, _, requests = read(
+        reply("", (3, "2 pence the score")) | {"answer": told, "why": "", "missing": ""}
+    )
+    assert (answer.text, len(requests)) == (text, 1)
 
 
 def test_what_it_says_while_abstaining_is_not_an_answer():

@@ -94,7 +94,7 @@ _SHOTS = re.compile(r"\{\{\s*exemplars\s*\}\}")
 class Template:
     """A prompt with variables to fill in.
 
-    ``name`` is ``read-cited.v1``; for a user's own file it ends with the hash of its content, so that a trail
+    ``name`` is ``read-cited.v2``; for a user's own file it ends with the hash of its content, so that a trail
     distinguishes the two. ``form`` is the form of a reply that is no free text, as
     :class:`~clew.core.protocols.Prompt` has it; ``shots`` are the exemplars that it shows.
     """
@@ -141,31 +141,34 @@ class Template:
 def load_prompt(
     name: str,
     *,
-    version: int = 1,
     folder: str | Path | None = None,
     shots: int | None = None,
     exemplars: str | None = None,
 ) -> Template:
-    """Return a prompt: the user's file where ``folder`` or ``CLEW_PROMPTS`` has one, else the built-in one.
+    """Return a prompt in its newest version: the user's file where ``folder`` or ``CLEW_PROMPTS`` has one, else the
+    built-in one.
 
     ``shots`` is the number of exemplars that a few-shot prompt shows, and ``exemplars`` the name of their file; both
     are by default those of the prompt's header. Raises UsageError for an unknown name, a damaged file, variables that
-    do not match, or more shots than there are.
+    do not match, a file of an earlier version, or more shots than there are.
     """
-    file = f"{name}.v{version}.md"
-    if not (_BUILT_IN / file).is_file():
-        known = {path.name.removesuffix(".md") for path in _BUILT_IN.glob("*.v*.md")}
-        raise unknown_name_error("prompt", file.removesuffix(".md"), known)
+    file = max((path.name for path in _BUILT_IN.glob(f"{name}.v?.md")), default="")
+    if not file:
+        raise unknown_name_error(
+            "prompt", name, {path.name.partition(".v")[0] for path in _BUILT_IN.glob("*.v?.md")}
+        )
     place = Path(folder).expanduser() if folder is not None else prompts_path()
     if place is not None and not place.is_dir():
         raise UsageError(
             f"no folder of prompts at {place}", "CLEW_PROMPTS names it; unset it to use the built-in prompts"
         )
     built_in = _read(_BUILT_IN / file, place, _ShotOptions(shots, exemplars))
-    schema = _BUILT_IN / f"{name}.v{version}.json"
+    schema = (_BUILT_IN / file).with_suffix(".json")
     if schema.is_file():
         built_in = replace(built_in, schema=json.loads(schema.read_text(encoding="utf-8")))
     if place is None or not (place / file).is_file():
+        if place is not None and (earlier := next(place.glob(f"{name}.v?.md"), None)):
+            raise UsageError(f"prompt file {earlier} is of an earlier version", f"clew reads '{file}' now")
         return built_in
     users = _read(place / file, place, _ShotOptions(shots, exemplars))
     _check_variables(f"prompt file {place / file} is written", users.variables, built_in.variables)

@@ -7,7 +7,7 @@ paths of two passages, whatever the question. Here the most promising path is co
   covers is not looked into further; one that needs four passages is followed for four. From the third passage on,
   that share is also the probability that there is a next one: the score of a longer path is multiplied by it.
 - The budget counts passages read, seeds included, each once: what a reader or a model is given in the end.
-- Several paths are continued at a time (``width``), so that a language model is asked about them in one batch.
+- Several paths are continued at a time (``width``), so that an encoder or a model is asked about them in one batch.
 - Every path is returned, also those that were not continued.
 """
 
@@ -30,15 +30,13 @@ Missing = Callable[[Sequence[Path]], Sequence[float]]
 class BestFirst:
     """The search: at most ``budget`` passages are read, and no path has more than ``hops`` of them.
 
-    A path whose promise is less than ``worth`` times the probability of the best seed is not continued; nor are more
-    than ``continued`` paths, where that is given: for each of them a model is asked.
+    A path whose promise is less than ``worth`` times the probability of the best seed is not continued.
     """
 
     budget: int
     hops: int
     width: int = 4
     worth: float = 0.02
-    continued: int | None = None
 
     def search(self, seeds: Sequence[Path], expand: Expand, missing: Missing) -> list[Path]:
         """Return the paths that were reached and that no other extends, in the order of their discovery."""
@@ -56,15 +54,8 @@ class BestFirst:
                     heapq.heappush(frontier, (-path.score * share, next(order), path, share))
 
         push(reached.values())
-        continued = 0
         while frontier and len(read) < self.budget:
-            size = min(self.width, len(frontier))
-            if self.continued is not None:
-                size = min(size, self.continued - continued)
-            if not size:
-                break
-            batch = [heapq.heappop(frontier)[2:] for _ in range(size)]
-            continued += size
+            batch = [heapq.heappop(frontier)[2:] for _ in range(min(self.width, len(frontier)))]
             expansions = expand([path for path, _ in batch])
             if expansions is None:
                 break

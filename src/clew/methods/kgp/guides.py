@@ -13,11 +13,7 @@ text. :class:`ResidualGuide` is ours.
 | `encoder`   | question and path  | inner product     | KGP-MDR                                         |
 | `generated` | a model writes it  | TF-IDF or encoder | KGP-T5, KGP-LLaMA                               |
 | `residual`  | the part of the question that the path leaves open, by words and meaning | (KGP-MDR, in part) |
-| `combined`  | the same, and what a model writes | TF-IDF or encoder | (KGP-LLaMA, in part)        |
 | `trained`   | :mod:`clew.methods.kgp.trained`: learned coefficients of what `residual` and edges say |       |
-
-Guides score on different scales: a TF-IDF cosine of 0.3 is a good match, an inner product of 0.3 none. So the scores
-of evidence that a model wrote become probabilities by a calibration of their own (:data:`CALIBRATION`).
 """
 
 from __future__ import annotations
@@ -56,13 +52,6 @@ class Calibration:
     guide: float
     edge: float
 
-
-#: Learned for each guide: the coefficients of a conditional logit of the next gold passage among the candidates
-#: (``python benchmarks/guides.py --fit``: questions 400 to 499 of 2WikiMultihopQA; the model was stood in for by 35 %
-#: of the words of the next gold passage), twice as steep, because a walk takes several steps and multiplies them
-#: (chosen, with ``trust``, on 40 questions of MuSiQue). Those of ``encoder`` are not learned: neither a model's
-#: evidence nor an encoder that has not seen these questions was at hand.
-CALIBRATION = {"tfidf": Calibration(25.0, 2.0), "encoder": Calibration(20.0, 4.0)}
 
 #: The objective of multi-hop encoders, whose queries contain the passages so far.
 MDR = "mdr"
@@ -368,45 +357,8 @@ class ResidualGuide:
         return [no_rows if query is None else (rows := next(nearest))[rows >= 0] for query in queries]
 
 
-@dataclass(frozen=True, slots=True)
-class CombinedGuide:
-    """Asks a model for the next evidence, and mixes what it says with `residual`, each calibrated for itself.
-
-    The two are a mixture, ``trust`` being the share of the model, and not a product: a model that names the next
-    passage is followed, and where it invents what no passage resembles its share is spread over many, so that
-    `residual` still orders them. All paths of a round are asked about in one batch; each of the two guides proposes
-    candidates.
-    """
-
-    residual: ResidualGuide
-    generated: TextGuide
-    calibration: Calibration
-    trust: float = 0.8
-
-    def score_neighbours(
-        self,
-        question: Question,
-        paths: Sequence[Sequence[int]],
-        neighbours: Sequence[Rows],
-        open_candidates: OpenCandidates,
-    ) -> NeighbourScores:
-        """Score the candidates of each path by `residual`, with the opinion of the model beside it."""
-        matcher = self.generated.matcher
-        expected, usage = self.generated.expect(question, paths)
-        proposed = [rows for rows, _ in matcher.match(expected, neighbours, open_candidates)]
-        scores = self.residual.score_neighbours(question, paths, proposed, open_candidates).scores
-        pools = [rows for rows, _ in scores]
-        matched = matcher.match(expected, pools, OpenCandidates(0, open_candidates.allowed))
-        opinions = [Opinion(match, self.calibration, self.trust) for _, match in matched]
-        return NeighbourScores(scores, expected, usage, opinions)
-
-    def missing(self, question: Question, paths: Sequence[Sequence[int]]) -> list[float]:
-        """Return 1 for each path: whether the question is covered is for the model to say."""
-        return [1.0] * len(paths)
-
-
 #: The names of guides, and what a generated guide may match by.
-GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual", "combined", "trained")
+GUIDES = ("none", "question", "tfidf", "encoder", "generated", "residual", "trained")
 MATCHERS = ("tfidf", "encoder")
 
 
@@ -421,11 +373,6 @@ def create_guide(recipe: Recipe, resources: Resources, seeding: Retriever) -> Gu
     )
     if name == "residual":
         return ResidualGuide(search)
-    if name == "combined":
-        generated = create_guide(Recipe("generated", recipe.options), resources, seeding)
-        assert isinstance(generated, TextGuide)
-        match = _generation_options(recipe)["match"]
-        return CombinedGuide(ResidualGuide(search), generated, CALIBRATION[match])
     words = _generation_options(recipe) if name == "generated" else {}
     matcher: Matcher = LexicalMatcher(TfIdf(snapshot))
     if name == "none":

@@ -19,6 +19,8 @@ for want of a neighbour are appended to its queue. ``kgp`` extends it:
 - With a ``prior``, the passages that come out are spread over pages: the score of each is multiplied by ``same_page``
   for every better one of its page. The rows of one table match a question alike, and else fill the evidence of a
   question whose answer lies in two places. A reader without a model is given them as they are.
+- A language model is asked for no evidence on the way. It reads the best passages at once; what it says is still
+  missing is the next evidence, and the walk goes on from it.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from clew.core.arrays import Floats, Mask, Rows
-from clew.core.component import AUTO, Auto, Recipe, Resources, component
+from clew.core.component import AUTO, AtLeast, Recipe, Resources, component
 from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
@@ -43,7 +45,6 @@ from clew.methods.answering import computed_answer, read_answer, record_stop
 from clew.methods.kgp.algorithm1 import Path, traverse
 from clew.methods.kgp.best_first import BestFirst
 from clew.methods.kgp.guides import (
-    CombinedGuide,
     Guide,
     NeighbourScores,
     OpenCandidates,
@@ -105,7 +106,8 @@ class KGP:
     ``reader``. ``same_page`` was chosen on 25 questions whose evidence lies on two pages of filings
     (``benchmarks/pages.py --questions places``). ``context`` is what the reader is given: ``paths``, each as its
     passages together (Listing 4); the passages of these paths, each once (``visited``); or the best passages of all
-    (``passages``).
+    (``passages``): to a language model ``shown`` of them. Where that says what no passage states, the walk goes on
+    from there, at most ``rounds`` times.
     """
 
     snapshot: Snapshot
@@ -128,6 +130,8 @@ class KGP:
     worth: float = 0.02
     same_page: float = 0.5
     context: Literal["paths", "visited", "passages"] = "passages"
+    shown: int = 12
+    rounds: int = 2
     recipe: str = "kgp"
 
     @classmethod
@@ -151,6 +155,8 @@ class KGP:
         width: int = 4,
         worth: float = 0.02,
         context: Literal["paths", "passages"] = "passages",
+        shown: int = 12,
+        rounds: Annotated[int, AtLeast(0)] = 2,
     ) -> KGP:
         """Return the method with the parts of a recipe. Raises UsageError, also for ``kgp-paper`` over a base
         whose passages are not sentences."""
@@ -161,7 +167,7 @@ class KGP:
         joins = resources.graph(graph)
         if guide == AUTO:
             ranks_by_probability = sharpness is not None and fits_trained_guide(resources, joins)
-            guide = resources.choose(Auto("combined", "trained" if ranks_by_probability else "residual"))
+            guide = Recipe("trained" if ranks_by_probability else "residual")
             recipe = recipe.with_options(guide=guide)
         if guide.name == "trained":
             ranking: Guide = create_trained_guide(resources, seeds_from, joins)
@@ -202,6 +208,8 @@ class KGP:
             width=width,
             worth=worth,
             context=paths if context == "paths" else "passages",
+            shown=shown,
+            rounds=rounds,
             recipe=str(recipe),
         )
 
@@ -223,11 +231,38 @@ class KGP:
         paths = self._walk(question, seeds, recorder)
         if self.context == "passages":
             # Without a model the reader chooses among the passages itself, and reads several of a page better.
-            best = self._rank_passages(paths, seeds, self.budget, spread=self.contents is None)
-            return read_answer(self.reader, question, best, recorder, self.recipe)
+            has_model = self.contents is None
+            count = min(self.shown, self.budget) if has_model else self.budget
+            best = self._rank_passages(paths, seeds, count, spread=has_model)
+            answer = read_answer(self.reader, question, best, recorder, self.recipe)
+            return self._read_on(question, answer, recorder)
         visited = self._visited_hits(paths)
         hits = visited if self.context == "visited" else self.path_hits(paths)
         return read_answer(self.reader, question, hits, recorder, self.recipe, visited)
+
+    def _read_on(self, question: Question, answer: Answer, recorder: TrailRecorder) -> Answer:
+        """Return the answer after what its reader says is missing was looked for, at most ``rounds`` times: the walk
+        goes on from that text, the next evidence of Eq. 1, and what is new is read behind what was quoted. An answer
+        stays where more passages give none."""
+        read = list(answer.context)
+        for _ in range(self.rounds):
+            if not answer.missing or recorder.should_stop():
+                break
+            wanted = replace(question, text=answer.missing)
+            seeds = self._find_seeds(wanted, self.shown + len(read), recorder)
+            near = self._rank_passages(
+                self._walk(wanted, seeds, recorder), seeds, self.shown + len(read), spread=True
+            )
+            kept, known = answer.evidence[: self.shown - 1], {hit.node.id for hit in read}
+            new = [hit for hit in near if hit.node.id not in known][: self.shown - len(kept)]
+            if not new:
+                break
+            read += new
+            again = read_answer(self.reader, question, [*kept, *new], recorder, self.recipe, read)
+            if again.abstained and not answer.abstained:
+                again = replace(answer, trail=again.trail, usage=again.usage, missing="")
+            answer = again
+        return answer
 
     def retrieve(self, question: Question, k: int) -> list[Hit]:
         """Return the ``k`` best passages, each with the path to it: the visited ones, and with a ``prior`` also those
@@ -273,9 +308,7 @@ class KGP:
             # The algorithm loses a seed without neighbours; it was retrieved, and it may be all there is.
             started = {path.rows[0] for path in paths}
             return paths + [seed for seed in seeds if seed.rows[0] not in started]
-        # As many calls of a model as the paper's walk makes: 10 for 30 passages.
-        continued = max(1, self.budget // self.branch) if isinstance(self.guide, CombinedGuide) else None
-        search = BestFirst(self.budget, self.hops, self.width, self.worth, continued)
+        search = BestFirst(self.budget, self.hops, self.width, self.worth)
         return search.search(
             seeds, expand, lambda paths: self.guide.missing(question, [p.rows for p in paths])
         )

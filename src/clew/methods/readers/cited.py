@@ -129,12 +129,12 @@ _USED_INSTEAD = "no quote supports it, so the passages were read without the mod
 @component("cited", summary="a model answers with quotes, each checked to be in its source; may abstain")
 @dataclass(frozen=True, slots=True)
 class CitedReader:
-    """Asks for a short answer with quotes, or for none if the sources do not have it.
+    """Asks for quotes, how the answer follows from them, the answer, and what no source states.
 
-    ``template`` is the prompt ``read-cited``. Every quote is looked up (:func:`find_verbatim`), and the
-    characters of the source are shown. A quote that is not in the source it names, nor, if it has at least four
-    words, in another one, goes to ``Answer.rejected_quotes`` and supports nothing; nor does a letter alone that is
-    not a word of the answer.
+    ``template`` is the prompt ``read-cited``. An empty answer is an abstention. Every quote is looked up
+    (:func:`find_verbatim`), and the characters of the source are shown. A quote that is not in the source it names,
+    nor, if it has at least four words, in another one, goes to ``Answer.rejected_quotes`` and supports nothing; nor
+    does a letter alone that is not a word of the answer.
 
     **An answer that no quote supports is not given.** The reader abstains, and the step has the model's answer as
     ``withheld``. One exception: if the model gave no quotes, but its answer of at least two words is itself verbatim
@@ -217,19 +217,34 @@ class CitedReader:
             loose = parse_json(reply, _LOOSE_SCHEMA)
         items = loose.get("quotes") or []
         quotes = [quote for item in items if (quote := _read_quote(item)) is not None]
-        return {"quotes": quotes, "answer": str(loose["answer"]), "abstain": loose.get("abstain") is True}
+        told = {key: _read_words(loose.get(key)) for key in ("answer", "why", "missing")}
+        # Some models say so of themselves, beside an answer.
+        return {"quotes": quotes, "abstain": loose.get("abstain") is True} | told
 
 
 _LOOSE_SCHEMA = {
     "type": "object",
     "properties": {
         "quotes": {"type": ["array", "null"]},
-        "answer": {"type": ["string", "number"]},
+        "answer": {"type": ["string", "number", "boolean", "array", "null"]},
         "abstain": {},
+        "why": {},
+        "missing": {},
     },
     "required": ["answer"],
 }
+#: How a model says that nothing is missing where it was asked to leave that empty.
+_NOTHING = re.compile(r"\W*(?:n/?a|null|none|nothing|no (?:further|more|other|additional|missing))\b", re.I)
 _QUOTATION = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»")
+
+
+def _read_words(value: Any) -> str:
+    """Return what a reply has in the place of a text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_read_words, value)))
+    return str(value).strip() if isinstance(value, str | int | float) else ""
 
 
 def _read_quote(item: Any) -> dict[str, Any] | None:
@@ -253,35 +268,38 @@ def _read_prose(reply: str) -> dict[str, Any]:
         if len((quote := match[1] or match[2] or match[3]).split()) >= _LONG_QUOTE
     ]
     answer = parse_final_answer(text) if quotes else ""
-    return {"quotes": quotes if answer else [], "answer": answer or text, "abstain": False}
+    return {"quotes": quotes if answer else [], "answer": answer or text, "why": "", "missing": ""}
 
 
 def _check_reply(
     reply: dict[str, Any], hits: Sequence[Hit], step: CitedReadStep
 ) -> tuple[Answer, CitedReadStep]:
     """Return the answer that a reply supports, and the step with the outcome."""
-    claim = reply["answer"].strip()
+    claim, missing = reply["answer"].strip(), reply["missing"].strip()
+    missing = "" if _NOTHING.match(missing) else missing
     quotes, rejected, moved = _check_quotes(reply["quotes"], claim, hits)
     step = replace(step, quotes=len(quotes), rejected=len(rejected), found_elsewhere=moved or None)
-    if reply["abstain"] or is_refusal(claim):
-        answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
+    step = replace(step, why=reply["why"].strip() or None, missing=missing or None)
+    cited = {quote.node for quote in quotes}
+    evidence = tuple(hit for hit in hits if hit.node.id in cited)
+    if not claim or reply.get("abstain") or is_refusal(claim):
+        answer = Answer(NOT_FOUND, evidence, rejected_quotes=rejected, abstained=True, missing=missing)
         return answer, replace(step, outcome="the model abstains", withheld=claim or None)
     if not reply["quotes"] and len(claim.split()) > 1:
         quotes = find_verbatim(claim, hits)
+        evidence = tuple(hit for hit in hits if hit.node.id in {quote.node for quote in quotes})
     if not quotes:
         outcome = f"{_UNSUPPORTED}: " + (
             "no quote in its source supports it" if rejected else "it quotes nothing"
         )
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         return answer, replace(step, outcome=outcome, withheld=claim)
-    cited = {quote.node for quote in quotes}
-    evidence = tuple(hit for hit in hits if hit.node.id in cited)
     if not has_certain_support(claim, [hit.node for hit in evidence], [hit.node for hit in hits]):
         answer = Answer(NOT_FOUND, rejected_quotes=rejected, abstained=True)
         outcome = f"{_UNSUPPORTED}: a number is quoted only from a table with uncertain headers"
         return answer, replace(step, outcome=outcome, withheld=claim)
     outcome = "answered" if reply["quotes"] else "answered in a source's own words"
-    return Answer(claim, evidence, quotes, rejected), replace(step, outcome=outcome)
+    return Answer(claim, evidence, quotes, rejected, missing=missing), replace(step, outcome=outcome)
 
 
 def _check_quotes(

@@ -26,9 +26,9 @@ from clew.core.protocols import Snapshot, SpanModel, Trail
 from clew.core.text import fold_name
 from clew.core.trail import SpanReadStep, TrailRecorder
 from clew.core.types import (
+    QUOTED_FROM,
     ROW,
     SHOWN_FROM,
-    QUOTED_FROM,
     STATED_FROM,
     Alternative,
     Answer,
