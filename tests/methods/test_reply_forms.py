@@ -1,9 +1,26 @@
 """Forms of replies on which the reading was mended (``tests/reply_forms.py``), and refusals in many wordings."""
 
+from pathlib import Path
+
 import pytest
 
+import clew.core.prompts
 from clew.core.prompts.replies import is_refusal, read_text
-from reply_forms import FAMILIES, FORMS, KINDS, Form, read_reply
+from reply_forms import (
+    FAMILIES,
+    FORMS,
+    KINDS,
+    OBJECTS,
+    TEXTS,
+    Form,
+    dress_prompt,
+    read_dressed,
+    read_reply,
+)
+
+PROMPTS = sorted(
+    {path.name.split(".")[0] for path in Path(clew.core.prompts.__file__).parent.glob("*.v*.md")}
+)
 
 REFUSALS = """
 The context does not say.|Not mentioned in the provided sources.|I don't know|Unknown|N/A|None|not stated
@@ -45,3 +62,13 @@ def test_a_refusal_is_no_value(text):
 @pytest.mark.parametrize("text", [text for line in ANSWERS.split("\n") for text in line.split("|") if text])
 def test_an_answer_that_begins_like_a_refusal_is_an_answer(text):
     assert not is_refusal(text)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_replies_to_every_prompt_are_read_in_every_dressing(prompt: str):
+    assert prompt in TEXTS or prompt in OBJECTS, "a new prompt needs a value, another, and how it is read"
+    replies = dress_prompt(prompt)
+    assert len(replies) >= 30
+    assert {
+        name: read for name, reply in replies if (read := read_dressed(prompt, reply))[0] != read[1]
+    } == {}

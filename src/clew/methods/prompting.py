@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Literal
 
 from clew.core.errors import BadCompletion
-from clew.core.prompts.replies import clean_reply, parse_json
+from clew.core.prompts.replies import clean_reply, parse_json, undress_value
 from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Prompt
 from clew.core.text import normalise, normalise_name, sentence_spans
@@ -92,7 +92,6 @@ _FINAL = re.compile(
     r"[*_]*\s*:?[*_\s]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _LIST_MARK = re.compile(r"^(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _AROUND = " \t*_\"'“”`"
 _ANSWER_OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -106,11 +105,9 @@ def parse_final_answer(reply: str) -> str:
     >>> parse_final_answer("Lamb was born in Ellery. So the answer is: **Ellery**.")
     'Ellery'
     """
-    text = clean_reply(reply)
+    text = undress_value(reply)
     if answer := _answer_in_json(text):
         return answer
-    if boxed := _BOXED.findall(text):
-        return _first_sentence(boxed[-1])
     if announcements := [*_FINAL.finditer(text)]:
         return _first_sentence(text[announcements[-1].end() :])
     lines = _lines(text)
@@ -119,7 +116,7 @@ def parse_final_answer(reply: str) -> str:
 
 def parse_short_answer(reply: str) -> str:
     """Return the answer of a reply to a prompt that asks for nothing else: its first line with a word in it."""
-    text = clean_reply(reply)
+    text = undress_value(reply)
     if answer := _answer_in_json(text):
         return answer
     announcement = _FINAL.search(text)

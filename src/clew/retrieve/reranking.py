@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from clew.core.component import component
 from clew.core.errors import BadCompletion, BudgetExceeded
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import clean_reply, undress_value
 from clew.core.prompts.templates import Template, load_prompt
 from clew.core.protocols import Completion, LanguageModel, Prompt, Retriever, Trail
 from clew.core.trail import RerankStep, TrailRecorder, explore_retriever
@@ -231,7 +231,7 @@ def parse_score(reply: str) -> float | None:
     >>> parse_score("0.85"), parse_score("Score: 8/10, since 2 of its 3 authors fit"), parse_score("7")
     (0.85, 0.8, None)
     """
-    text = _SCALE.sub(" ", clean_reply(reply))
+    text = _SCALE.sub(" ", undress_value(reply))
     for label in _LABEL.finditer(text):
         share = _SHARE.match(text, label.end())
         if share is not None and (score := _read_share(share)) is not None:

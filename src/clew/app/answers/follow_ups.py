@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import parse_question, undress_value
 from clew.core.prompts.templates import load_prompt
 from clew.core.types import Answer, Usage
 from clew.questions.follow_up import Turn, create_follow_up_reader
@@ -74,7 +74,7 @@ def rewrite_standalone(messages: Sequence[ChatMessage], model: LanguageModel | N
     )
     prompt = load_prompt("stand-alone").render(conversation=conversation, question=last.text)
     reply = model.complete([prompt])[0]
-    question = " ".join(clean_reply(reply.text).split()).strip('"“”')
+    question = parse_question(reply.text) or " ".join(undress_value(reply.text).split()).strip('"“”')
     usable = 0 < len(question) <= len(last.text) + _MAX_GROWTH
     return StandaloneQuestion(question if usable else last.text, reply.usage)
 

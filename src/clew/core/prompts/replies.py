@@ -40,15 +40,111 @@ _MAX_DEPTH = 60
 
 #: What chat templates put around turns, where a server lets it through; and the channels of gpt-oss, of which the
 #: last is the reply.
-_TEMPLATE_TOKEN = re.compile(r"<\|[\w ]{1,30}\|>|\[/?INST\]|</?s>|<(?:start|end)_of_turn>(?:model\b|user\b)?")
-_CHANNEL = re.compile(r"\A\s*(?:assistant\s*)?analysis.*assistant\s*final(?=\W|[A-Za-z0-9])", re.DOTALL)
+_TEMPLATE_TOKEN = re.compile(
+    r"<\|(?:im_start|start_header_id|start)\|>\s*(?:assistant\b)?|<\|[\w ]{1,30}\|>"
+    r"|\[/?INST\]|</?s>|<(?:start|end)_of_turn>(?:model\b|user\b)?"
+)
+_CHANNEL = re.compile(
+    r"\A.*<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"|\A\s*(?:assistant\s*)?analysis.*assistant\s*final(?=\W|[A-Za-z0-9])",
+    re.DOTALL,
+)
+#: The end of a turn, behind which a model may have gone on with the next one.
+_TURN_END = re.compile(
+    r"(?<=\S)\s*(?:</s>|<end_of_turn>|<\|(?:end|return|im_end|eot_id|endoftext)\|>).*", re.DOTALL
+)
+#: What is put around a whole reply: a tag, or a call of a tool; and what is boxed in it.
+_TAG = re.compile(
+    r"<(?P<tag>[a-z_]{1,20})>\s*(?P<inside>.*?)\s*(?:</(?P=tag)>\W*\Z|\Z)", re.DOTALL | re.IGNORECASE
+)
+_BOXED = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}")
+#: A fence in a reply, with a line before it at most, and what is said behind it.
+_ONE_FENCE = re.compile(r"\A[^\n`]{0,160}\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```[^`]*\Z", re.DOTALL)
+#: Marks of emphasis, of code, and quotation marks around all of a reply, with none of the kind in it.
+_AROUND_ALL = re.compile(r"\A(?:\*\*([^*]+)\*\*|`([^`]+)`|“([^“”]+)”)\Z")
+_BLOCKQUOTE = re.compile(r"^> ", re.MULTILINE)
+#: "Sure! Here is what you asked for:" on a line of its own, or before the value on the same line.
+_PREFACE = re.compile(
+    r"\A\s*(?:(?:sure|certainly|of\s+course|okay|ok|absolutely)\b[^\n:]{0,40}[!.,]\s*)?"
+    r"(?:here|below)(?:['’]s|\s+is|\s+are|\s+it\s+is|\s+you\s+go)\b[^\n:]{0,80}:(?:\*\*)?\s*",
+    re.IGNORECASE,
+)
+#: "答案：", in the scripts that write a colon this wide.
+_WIDE_LABEL = re.compile(r"\A[*_\s]*[^\W\d_]{1,12}[*_]*：[*_\s]*")
+#: What a model says before it replaces its reply by another, on a line of its own.
+_CORRECTION = re.compile(
+    r"\A.*\n\s*(?:(?:oh\s+)?wait|hold\s+on|actually|correction|sorry|scratch\s+that|let\s+me\s+correct)\b"
+    r"[^\n]*[:.]\s*\n+(?=\s*\S)",
+    re.IGNORECASE | re.DOTALL,
+)
+#: Where a reply that reasons comes to its value: "Final score: 0.85" as its last paragraph.
+_FINALLY = re.compile(
+    r"\A.*\S\s*\n[\s*_]*final\s+(?!answer\b|thought|note|remark|word)[\w ]{1,30}:[*_\s]*(?=[^\n]*\S[^\n]*\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+#: A heading of Markdown, and those below which no value stands.
+_HEADING = re.compile(r"^#{1,6}[ \t]+([^\n]{1,80})\n", re.MULTILINE)
+_ASIDE = re.compile(r"\W*(?:reasoning|explanation|analysis|thoughts?|notes?|steps?)\b", re.IGNORECASE)
+#: A further example that a base model writes behind its reply.
+_OWN_EXAMPLE = re.compile(
+    r"(?<=\S)\s*\n\s*(?:#+\s*|\*\*)?"
+    r"(?:query(?=:\s*\n)|instruction|input|question|claim|section|context|triplet|user|human|example)\b[^\n:]{0,12}:.*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def clean_reply(reply: str) -> str:
-    """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text; runs
-    of white space are cut to 40."""
-    text = shorten_space(_NOT_TEXT.sub(" ", _TEMPLATE_TOKEN.sub("", reply)))
-    return _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", _CHANNEL.sub("", text))).strip()
+    """Return a reply without what models put before, around and behind what they were asked for.
+
+    These are thoughts, tags, a fence, marks of chat templates and of emphasis around all of it, "Here it is:", what
+    is corrected further down, reasoning under a heading of its own, and further examples of the model's own.
+    """
+    text = remove_thoughts(reply)
+    if fence := _ONE_FENCE.match(text):
+        text = fence[1].strip()
+    if wrapped := _TAG.match(text):
+        text = wrapped["inside"]
+    text = _WIDE_LABEL.sub("", _CORRECTION.sub("", _PREFACE.sub("", text)))
+    text = _OWN_EXAMPLE.sub("", _FINALLY.sub("", _remove_asides(text)))
+    boxed = _BOXED.findall(text)
+    text = _BLOCKQUOTE.sub("", boxed[-1] if boxed else _text_in_json(text)).strip()
+    around = _AROUND_ALL.match(text)
+    return around[around.lastindex or 0].strip() if around else text
+
+
+def remove_thoughts(reply: str) -> str:
+    """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text; a
+    space that does not break is a space, and runs of white space are cut to 40."""
+    text = reply.replace("\u200b", "").replace("\ufeff", "").replace("\xa0", " ").replace("\u202f", " ")
+    text = _CHANNEL.sub("", shorten_space(_NOT_TEXT.sub(" ", text)))
+    text = _TEMPLATE_TOKEN.sub("", _TURN_END.sub("", text))
+    return _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", text)).strip()
+
+
+def _remove_asides(text: str) -> str:
+    """Return a text without the sections whose headings announce no value, if it has others."""
+    headings = [*_HEADING.finditer(text)]
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    values = [
+        text[heading.start() : end]
+        for heading, end in zip(headings, ends, strict=False)
+        if not _ASIDE.match(heading[1]) and text[heading.end() : end].strip()
+    ]
+    before = text[: headings[0].start()] if headings else text
+    return before + "".join(values) if values or before.strip() else text
+
+
+def _text_in_json(text: str) -> str:
+    """Return the text that is all that a JSON object has, also as the argument of a tool; else the text."""
+    if not text.startswith("{"):
+        return text
+    try:
+        value = _LenientParser(text).parse()
+    except _Unreadable:
+        return text
+    value = value.get("arguments", value) if isinstance(value, dict) else value
+    values = list(value.values()) if isinstance(value, dict) else []
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 
 
 # Refusals
@@ -108,6 +204,19 @@ _REFUSAL = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+#: Refusals in the other languages of the app.
+_REFUSAL_ELSEWHERE = re.compile(
+    r"""(?:
+      lo\ siento | lamentablemente | desafortunadamente | desconocido\Z
+    | no\ (?:lo\ )?(?:puedo|s[ée]|hay|se|es\ posible|consta|dispongo)\b
+    | leider | (?:es\ )?tut\ mir\ leid | unbekannt\Z | nicht\ (?:angegeben|genannt|bekannt|erwähnt)
+    | (?:ich|das|dies|es)\ (?:kann|weiß|lässt|steht|geht)\b.*\b(?:nicht|kein)
+    | 抱歉 | 对不起 | 很遗憾 | 无法 | 未知 | 没有(?:提供|提及|足够|相关) | 未(?:提及|说明|提供)
+    | 不(?:知道|清楚|详) | 根据.{0,12}无法
+    | عذر | آسف | للأسف | لا\ (?:أعرف|يمكن|أستطيع|تتوفر|توجد|يوجد) | غير\ (?:معروف|مذكور|محدد)
+    )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
 _BARE = " \t\r\n.!*_\"'“”`()[]"
 
 
@@ -125,7 +234,14 @@ def is_refusal(text: str) -> bool:
     # "I Don't Know How She Does It" is a film.
     if len(words) > 4 and all(word[0].isupper() for word in words if len(word) > 2):
         return False
-    return not bare or any(_REFUSAL.match(bare, start) for start in _places_after_lead_ins(bare))
+    if not bare or refuses_in_other_language(bare):
+        return True
+    return any(_REFUSAL.match(bare, start) for start in _places_after_lead_ins(bare))
+
+
+def refuses_in_other_language(text: str) -> bool:
+    """Return whether a text begins like a refusal in one of the app's languages but English."""
+    return _REFUSAL_ELSEWHERE.match(text) is not None
 
 
 def _places_after_lead_ins(text: str) -> list[int]:
@@ -143,30 +259,41 @@ def _places_after_lead_ins(text: str) -> list[int]:
 
 # Free text
 
-_FREE_LABEL = re.compile(
-    r"\A[\s*_#>\"'“]*(?:output|summary|answer|response|evidence|(?:the\s+)?missing\s+(?:fact|evidence)|next\s+sentence"
-    r"|reasoning)[*_]*\s*:[*_\s]*",
-    re.IGNORECASE,
-)
-#: "Here is a summary of the section:", on a line of its own.
-_PREFACE = re.compile(
-    r"\A\s*(?:(?:sure|certainly|of\s+course|okay|ok|absolutely)\b[^\n:]*[!.,]\s*)?"
-    r"(?:(?:here|below)(?:['’]s|\s+is|\s+are)\b|the\s+following\s+is\b|sure\b|certainly\b|of\s+course\b)?[^\n]{0,120}"
-    r"(?:(?<=:)|(?<=:\*\*))[ \t]*\n+",
-    re.IGNORECASE,
-)
-_OWN_EXAMPLE = re.compile(
-    r"\n\s*(?:#+\s*|\*\*)?(?:instruction|input|question|claim|section|context|triplet|user|human|example)\b[^\n:]{0,12}:",
-    re.IGNORECASE,
+#: Labels before a reply, in the languages of the app.
+_LABEL = re.compile(
+    r"""\A[\s*_#>"'“]*
+    (?: (?:final\s+)?(?:output|summary|answer|response|evidence|result) | (?:the\s+)?missing\s+(?:fact|evidence)
+    | next\s+sentence | reasoning | antwort | ergebnis | respuesta | evidencia | resultado
+    | الجواب | الإجابة | 答案 | 回答 | 证据 | 结果 )
+    [*_]*\s*[:：][*_\s]*""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _REMARK = re.compile(
-    r"\n\s*(?:let\s+me\s+know|i\s+hope|please\s+(?:let|note|feel)|note\s*:|feel\s+free|is\s+there\s+anything"
+    r"\n\s*[*_#]*(?:let\s+me\s+know|i\s+hope|please\s+(?:let|note|feel)|note\s*:|feel\s+free|is\s+there\s+anything"
     r"|would\s+you\s+like|explanation\s*:|\(?note\b)[^\0]*\Z",
     re.IGNORECASE,
 )
-#: A heading of Markdown, with text below it.
-_HEADING = re.compile(r"\A#{1,6}\s[^\n]{1,80}\n+(?=\s*\S)")
-_WHOLE_FENCE = re.compile(r"\A```[\w-]*[ \t]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+#: A line that announces what is below it.
+_LINE = re.compile(r"\A[^\n]{0,120}(?:(?<=:)|(?<=:\*\*))[ \t]*\n+")
+#: What stands before the only line of a reply where a model makes a list of one.
+_LIST_MARK = re.compile(r"\A(?:[-*•]|\(?\d{1,2}[.)])[ \t]+(?=\S[^\n]*\Z)")
+
+
+def cut_remarks(text: str) -> str:
+    """Return a reply without the remarks behind it: "Let me know if it helps!", "Explanation: ..."."""
+    return _REMARK.sub("", text)
+
+
+def undress_value(reply: str) -> str:
+    r"""Return the value that a reply gives, without a heading, label or list mark before it and remarks behind it.
+
+    >>> undress_value("### Answer\n\nDunmore\n\n### Reasoning\n\nIt follows."), undress_value("答案：- Dunmore")
+    ('Dunmore', 'Dunmore')
+    """
+    text = cut_remarks(clean_reply(reply))
+    if heading := _HEADING.match(text):
+        text = text[heading.end() :].strip() or text
+    return _LIST_MARK.sub("", _LABEL.sub("", text)).strip()
 
 
 def read_text(reply: str) -> str:
@@ -178,24 +305,34 @@ def read_text(reply: str) -> str:
     >>> read_text("Here is the summary:\n\n**Summary:** The light was lit in 1871.\n\nLet me know if it helps!")
     'The light was lit in 1871.'
     """
-    text = clean_reply(reply)
-    if fence := _WHOLE_FENCE.match(text):
-        text = fence[1]
-    text = _FREE_LABEL.sub("", _HEADING.sub("", _PREFACE.sub("", text))).strip()
-    own = _OWN_EXAMPLE.search(text)
-    text = _REMARK.sub("", text[: own.start()] if own else text).strip()
+    text = undress_value(_LINE.sub("", clean_reply(reply)))
     return "" if is_refusal(text) else text
+
+
+#: A label, a number or marks before a question.
+_QUESTION_LABEL = re.compile(r"^(?:\W|\d+[.)])*(?:(?:[^\W\d_]+ ?){1,3}:[*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?")
+
+
+def parse_question(reply: str) -> str:
+    """Return the first line of a reply that is a question, "" if none is."""
+    text = clean_reply(reply)
+    if is_refusal(text):
+        return ""
+    lines = [_QUESTION_LABEL.sub("", line).strip(" \t*_\"'`”") for line in text.splitlines()]
+    return next((line for line in lines if len(line) > 1 and line.endswith("?")), "")
 
 
 def parse_json(reply: str, schema: Schema) -> Any:
     """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, which says why not."""
     problem = ""
-    for text in _value_starts(_THOUGHT.sub("", shorten_space(reply)), schema):
-        try:
-            return _validate(_LenientParser(text).parse(), schema, "reply")
-        except (_Unreadable, _Invalid) as error:
-            # Report the problem of the outermost value, though an inner one may still be valid.
-            problem = problem or str(error)
+    whole = remove_thoughts(reply)
+    for text in dict.fromkeys((_CORRECTION.sub("", whole), whole)):
+        for start in _value_starts(text, schema):
+            try:
+                return _validate(_LenientParser(start).parse(), schema, "reply")
+            except (_Unreadable, _Invalid) as error:
+                # Report the problem of the outermost value, though an inner one may still be valid.
+                problem = problem or str(error)
     shown = " ".join(reply.split())
     raise BadCompletion(
         f"the model's reply is not the JSON that was asked for: {problem or 'no JSON in it'}",
@@ -215,7 +352,9 @@ def _value_starts(text: str, schema: Schema) -> Iterator[str]:
     types = schema.get("type", ["object", "array"])
     openers = ("{" if "object" in types else "") + ("[" if "array" in types else "")
     remaining = _MAX_STARTS
-    for piece in [*(fence[1] for fence in _FENCE.finditer(text)), text]:
+    # A value that was written into a string of JSON once more.
+    inside = [_read_string(text)] if openers and text.startswith('"') else []
+    for piece in [*inside, *(fence[1] for fence in _FENCE.finditer(text)), text]:
         if not openers:
             yield piece.strip()
             continue
@@ -224,6 +363,15 @@ def _value_starts(text: str, schema: Schema) -> Iterator[str]:
                 return
             remaining -= 1
             yield piece[opener.start() :]
+
+
+def _read_string(text: str) -> str:
+    """Return what a string of JSON says, "" if a text is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
 
 
 class _Unreadable(ValueError):
@@ -395,6 +543,8 @@ def _validate(value: Any, schema: Schema, where: str) -> Any:
         raise _Invalid(f"{where} is {value!r}, not one of {schema['enum']}")
     if isinstance(value, dict) and "properties" in schema:
         properties = schema["properties"]
+        # Some models begin each key with a capital.
+        value = {key.casefold() if key not in properties else key: each for key, each in value.items()}
         if missing := [key for key in schema.get("required", ()) if key not in value]:
             raise _Invalid(f"{where} has no '{missing[0]}'")
         return {

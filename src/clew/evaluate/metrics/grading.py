@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.core.errors import BadCompletion
+from clew.core.prompts.replies import undress_value
 from clew.core.types import Usage
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example
 
 # "Return: 1", as in the prompt's examples, or the digit alone.
-_VERDICT = re.compile(r"\s*(?:return\s*:\s*)?([01])\s*\.?\s*", re.IGNORECASE)
+_VERDICT = re.compile(r"\s*(?:[*_]*[^\W\d_]+[*_\s]*[:：][*_\s]*)?([01])\s*\.?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def read_verdict(reply: str) -> float:
     >>> read_verdict("Return: 1")
     1.0
     """
-    match = _VERDICT.fullmatch(reply)
+    match = _VERDICT.fullmatch(undress_value(reply))
     if match is None:
         raise BadCompletion(f"the grading model said neither 0 nor 1: {reply.strip()[:80]!r}")
     return float(match[1])

@@ -19,9 +19,9 @@ from typing import Annotated, Literal
 
 from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
-from clew.core.prompts.replies import is_refusal
+from clew.core.prompts.replies import clean_reply, is_refusal
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
-from clew.core.text import normalise, shorten_space
+from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, ShownStep
 from clew.methods.answering import model_answer, record_stop
@@ -33,7 +33,6 @@ _FOLLOW_UP = re.compile(
 )
 _FINAL = re.compile(r"(?<!intermediate )answer(?:\s+is\b\W*?:?|\W*:)\s*(?P<answer>[^\n]+)", re.IGNORECASE)
 _NEEDED = re.compile(r"^\W*(?:are follow[\s-]*up questions needed here\W*)?(?:yes|no)\b", re.IGNORECASE)
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
 #: Small models number questions, mark them with stars, or put them in quotes.
 _AROUND = " \t*_\"'“”`"
 
@@ -48,12 +47,14 @@ class Reply:
 
 def parse_reply(text: str) -> Reply:
     """Return the first move of a reply. A line that is a question is a follow-up without the words for it."""
-    text = _THOUGHT.sub("", shorten_space(text))
+    text = clean_reply(text)
     follow_up, final = _FOLLOW_UP.search(text), _FINAL.search(text)
     if follow_up and (final is None or follow_up.start() < final.start()):
         return Reply(question=follow_up["question"].strip(_AROUND))
     if final:
-        answer = final["answer"].strip(_AROUND).rstrip(".").strip(_AROUND)
+        # "Final answer: So the final answer is: Ada"
+        inner = _FINAL.search(final["answer"])
+        answer = (inner or final)["answer"].strip(_AROUND).rstrip(".").strip(_AROUND)
         return Reply() if is_refusal(answer) else Reply(final=answer)
     lines = [line.strip(_AROUND + "-•") for line in text.splitlines()]
     return Reply(question=next((line for line in lines if line.endswith("?") and len(line) > 1), ""))

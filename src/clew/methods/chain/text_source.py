@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from clew.core.component import Resources
-from clew.core.prompts.replies import clean_reply, is_refusal
+from clew.core.prompts.replies import is_refusal, parse_question
 from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.trail import FillStep, TrailRecorder, retrieve_with_trail
@@ -19,7 +18,6 @@ from clew.methods.readers.quotes import mark_words
 from clew.questions.closed_words import PREPOSITIONS
 from clew.triples.language.chain import Term, Triple
 
-_LABEL = re.compile(r"^\W*(?:question\s*:\s*)?", re.IGNORECASE)
 #: The score of an answer with a quote, and of one without.
 _QUOTED, _UNQUOTED = 0.8, 0.5
 
@@ -108,7 +106,7 @@ class TextSource:
         completions = self.model.complete(prompts)
         usage = sum((completion.usage for completion in completions), Usage())
         questions = tuple(
-            _parse_question(completion.text) or rule_question(hop)
+            parse_question(completion.text) or rule_question(hop)
             for completion, hop in zip(completions, hops, strict=True)
         )
         results = {"prompt": self.template.name, "questions": questions}
@@ -138,12 +136,6 @@ def rule_question(hop: Hop) -> str:
     if relation.split(" ")[-1] in PREPOSITIONS:
         return f"What is {hop.known_term} {relation}?"
     return f"What is the {relation} of {hop.known_term}?"
-
-
-def _parse_question(reply: str) -> str:
-    """Return the first line of a reply that is a question, "" if none is."""
-    lines = [_LABEL.sub("", line).strip(" \t*_\"'`") for line in clean_reply(reply).splitlines()]
-    return next((line for line in lines if len(line) > 1 and line.endswith("?")), "")
 
 
 def _split_by_value(hop: Hop, most: int) -> list[Hop]:

@@ -16,7 +16,13 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from clew.core.errors import BadCompletion
-from clew.core.prompts.replies import clean_reply, is_refusal, parse_json
+from clew.core.prompts.replies import (
+    clean_reply,
+    cut_remarks,
+    is_refusal,
+    parse_json,
+    refuses_in_other_language,
+)
 from clew.core.text import normalise
 
 _RANGE = re.compile(
@@ -31,6 +37,8 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(r"[\W_]*\d[\d\W_]*")
+#: A label of any language before a line that is nothing but a list of numbers.
+_LABEL = re.compile(r"^[^\d\n:：{}\[\]]{1,40}[:：](?=[\W_]*\d[\d\W_]*$)", re.MULTILINE)
 # In "1. Paragraph 12" the first number is that of the line.
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s*$)", re.IGNORECASE)
 _LEAD = re.compile(
@@ -47,7 +55,6 @@ _SUBJECT = re.compile(
     r"|seems?|appears?|says?|states?|answers?)\b",
     re.I,
 )
-_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 #: "3 and 5 (not 1, 2 or 4)"
 _DENIED_NUMBERS = re.compile(r"\((?:but\s+)?(?:not|except|excluding|without)\b[^()]*\)", re.IGNORECASE)
 _NONE = re.compile(r"^\W*(?:none|no|not|nothing|n/?a|empty|null|there (?:is|are) no)\b", re.IGNORECASE)
@@ -76,9 +83,7 @@ def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
     line, and paragraphs repeated behind their numbers. Where a line is a list of numbers, what stands around
     it is commentary and its numbers mean nothing.
     """
-    text = _DENIED_NUMBERS.sub("", clean_reply(reply))
-    if boxed := _BOXED.findall(text):
-        text = boxed[-1]
+    text = _LABEL.sub("", _DENIED_NUMBERS.sub("", clean_reply(reply)))
     lines = [
         _NUMBERED.sub("", line) for line in text.splitlines() if line.strip("` \t") and "```" not in line
     ]
@@ -155,7 +160,12 @@ def parse_verdict(reply: str) -> bool | None:
         return named["verdict"].lower() in {"yes", "true"}
     if _YES.match(text) or _NO.match(text):
         return bool(_YES.match(text))
-    words = {word.lower() for word in re.findall(r"\b(?:yes|no|true|false)\b", text, re.IGNORECASE)}
+    # "no" of another language is no verdict: "Lo siento, pero no puedo determinarlo."
+    words = (
+        set()
+        if refuses_in_other_language(text)
+        else {word.lower() for word in re.findall(r"\b(?:yes|no|true|false)\b", text, re.IGNORECASE)}
+    )
     verdicts = {word in {"yes", "true"} for word in words}
     if len(verdicts) == 1:
         return verdicts.pop()
@@ -239,7 +249,7 @@ class EntryNames:
 
     def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
         """Return the indexes of the entries in ``reply``, each once, and the pieces of it that match none."""
-        text = _remove_prompt(_FENCE.sub("", clean_reply(reply)).strip())
+        text = _LABEL.sub("", _FENCE.sub("", cut_remarks(clean_reply(_remove_prompt(reply)))).strip())
         matches: dict[int, None] = {}
         unmatched: list[str] = []
         if not text or _NOTHING.match(text):
@@ -356,8 +366,11 @@ class EntryNames:
 
 
 def _remove_prompt(text: str) -> str:
-    """Return what stands after the last line that asks for an answer, if a line with a question is before it."""
+    """Return what stands after the last line that asks for an answer, if a line with a question is before it, and the
+    list of what there is before that."""
     question = _PROMPT_QUESTION.search(text)
+    if question and "\n" not in text[: question.start()].strip():
+        return text
     ends = [match.end() for match in _PROMPT_END.finditer(text, question.end())] if question else []
     return text[ends[-1] :] if ends else text
 

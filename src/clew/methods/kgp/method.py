@@ -253,12 +253,12 @@ class KGP:
             near = self._rank_passages(
                 self._walk(wanted, seeds, recorder), seeds, self.shown + len(read), spread=True
             )
-            kept, known = answer.evidence[: self.shown - 1], {hit.node.id for hit in read}
-            new = [hit for hit in near if hit.node.id not in known][: self.shown - len(kept)]
+            quoted, known = answer.evidence[: self.shown - 1], {hit.node.id for hit in read}
+            new = [hit for hit in near if hit.node.id not in known][: self.shown - len(quoted)]
             if not new:
                 break
             read += new
-            again = read_answer(self.reader, question, [*kept, *new], recorder, self.recipe, read)
+            again = read_answer(self.reader, question, [*quoted, *new], recorder, self.recipe, read)
             if again.abstained and not answer.abstained:
                 again = replace(answer, trail=again.trail, usage=again.usage, missing="")
             answer = again

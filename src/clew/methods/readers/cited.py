@@ -217,9 +217,9 @@ class CitedReader:
             loose = parse_json(reply, _LOOSE_SCHEMA)
         items = loose.get("quotes") or []
         quotes = [quote for item in items if (quote := _read_quote(item)) is not None]
-        told = {key: _read_words(loose.get(key)) for key in ("answer", "why", "missing")}
+        texts = {key: _read_words(loose.get(key)) for key in ("answer", "why", "missing")}
         # Some models say so of themselves, beside an answer.
-        return {"quotes": quotes, "abstain": loose.get("abstain") is True} | told
+        return {"quotes": quotes, "abstain": loose.get("abstain") is True} | texts
 
 
 _LOOSE_SCHEMA = {

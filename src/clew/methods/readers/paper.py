@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from clew.core.component import INTERNAL, PromptFile, component
-from clew.core.prompts.replies import clean_reply, is_refusal
+from clew.core.prompts.replies import is_refusal, undress_value
 from clew.core.prompts.templates import Template
 from clew.core.protocols import Completion, LanguageModel, Snapshot, Trail
 from clew.core.trail import PromptReadStep, ReadOutcomeStep
 from clew.core.types import Answer, Hit, Question
-from clew.methods.prompting import make_passages_optional, take_fitting
+from clew.methods.prompting import make_passages_optional, parse_short_answer, take_fitting
 from clew.methods.readers import NOT_FOUND
 from clew.methods.readers.cited import find_verbatim
 
@@ -59,7 +58,7 @@ class PaperReader:
         prompt = self.template.render(question=question.text, contexts="\n".join(contexts))
         prompt = make_passages_optional(prompt, contexts, "\n")
         completion = self.model.complete([prompt])[0]
-        text = clean_reply(completion.text)
+        text = undress_value(completion.text)
         answered = not is_refusal(text)
         trail.add(
             PromptReadStep(
@@ -89,9 +88,6 @@ class PaperReader:
             for hit, path in zip(hits, paths, strict=True)
         ]
         return [f"{number}: {context}" for number, context in enumerate(contexts, 1)]
-
-
-_LABEL = re.compile(r"^\W*answer\s*:\s*", re.IGNORECASE)
 
 
 @component(
@@ -141,8 +137,7 @@ class HopReader:
         return answers
 
     def _answer(self, completion: Completion, shown: Sequence[Hit], seconds: float, trail: Trail) -> Answer:
-        lines = clean_reply(completion.text).splitlines()
-        text = _LABEL.sub("", lines[0]).strip(" \t*_\"'`") if lines else ""
+        text = parse_short_answer(completion.text)
         abstained = is_refusal(text)
         quotes = () if abstained else find_verbatim(text.rstrip("."), shown)
         quoted = {quote.node for quote in quotes}

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from clew.core.prompts.replies import clean_reply
+from clew.core.prompts.replies import remove_thoughts
 from clew.core.text import normalise
 from clew.triples.language.chain import (
     INTRODUCTION,
@@ -54,7 +54,7 @@ _LETTER = re.compile(
 
 def extract_statements(text: str) -> list[str]:
     """Return the statements of a reply, without fences, list marks and quotation marks around them."""
-    lines = [line for line in clean_reply(text).split("\n") if not line.strip().startswith("```")]
+    lines = [line for line in remove_thoughts(text).split("\n") if not line.strip().startswith("```")]
     statements = []
     for line in lines:
         # A quotation mark that is not closed would hide the rest of the line.
