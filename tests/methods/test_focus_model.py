@@ -82,6 +82,15 @@ def test_listwise_reranking_asks_once_for_all_candidates(base):
     assert len(requests) == 2
 
 
+@pytest.mark.parametrize(("recipe", "scored"), [("focus", 0), ("focus(form=pointwise)", 5)])
+def test_an_exact_set_without_a_wish_is_reranked_only_where_that_is_asked_for(base, recipe, scored):
+    films(base)
+    answer, requests = ask(base, Agent(triples=REPLY | {"wishes": []}), recipe=recipe)
+    assert set(answer.values) == {"Glass Harvest", "The Salt Orchard", "Low Water"}
+    assert sum("give it a score" in request.system for request in requests) == scored
+    assert len(requests) == 1 + scored
+
+
 def test_without_reranking_the_order_is_that_of_the_texts(base):
     films(base)
     answer, requests = ask(base, Agent(), recipe="focus(form=none)")

@@ -6,7 +6,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.trail import CitedReadStep, TrailRecorder
 from clew.core.types import HEADERS_UNCERTAIN, PASSAGE, ROW, Answer, FallbackStep, Hit, Node, Question
 from clew.methods.readers import NOT_FOUND
-from clew.methods.readers.cited import CitedReader, find_verbatim
+from clew.methods.readers.cited import CitedReader, SourceText, find_verbatim
 from clew.models import create_language_model
 from scripted import ScriptedServer
 
@@ -268,3 +268,49 @@ def test_a_letter_alone_supports_only_an_answer_that_has_it(claim: str, is_given
     source = hit(1, 'Answer: {"quotes": [{"source": 1, "text": "x"}], "answer": "4711 crowns"}')
     answer, _, _ = read(reply(claim, (1, "x")), hits=[source])
     assert (not answer.abstained, bool(answer.quotes), answer.rejected_quotes == ()) == (is_given,) * 3
+
+
+REPORT = SourceText.from_text(
+    "The Company’s revenue rose to $4,200 million in 2019, an increase of 12% — driven by “Pro” devices.\n"
+    "The long-\nterm lease ends in 2031. The  tenant pays £1,200 a month and 4 200 at its end; "
+    "rev enue is *net* of VAT."
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "verbatim"),
+    [
+        (
+            "revenue rose to $4,200 million ... an increase of 12%",
+            "revenue rose to $4,200 million in 2019, an increase of 12%",
+        ),
+        (
+            "revenue rose to […] driven by",
+            "revenue rose to $4,200 million in 2019, an increase of 12% — driven by",
+        ),
+        ("the Company's revenue rose", "The Company’s revenue rose"),
+        ("**revenue** rose to _$4,200 million_", "revenue rose to $4,200 million"),
+        ("revenue rose to 4,200 million", "revenue rose to $4,200 million"),
+        ("revenue rose to \\$4,200 million", "revenue rose to $4,200 million"),
+        ("Driven by Pro devices", "driven by “Pro” devices"),
+        ("The long-term lease ends", "The long-\nterm lease ends"),
+        ("The longterm lease ends", "The long-\nterm lease ends"),
+        ("revenue is net of VAT", "rev enue is *net* of VAT"),
+        ("4 200 at its end", "4 200 at its end"),
+    ],
+)
+def test_a_quote_is_found_however_it_is_set(quote: str, verbatim: str):
+    span = REPORT.find(quote)
+    assert span and REPORT.text[slice(*span)] == verbatim
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "revenue rose to €4,200 million", "pays £1,20", "pays £1200", "4200 at its end", "200 million", "enant pays",
+        "an increase of 12% ... revenue rose", "revenue rose to ... fell by", "REVENUE ROSE",
+        "The tenant pays a month",
+    ],
+)  # fmt: skip
+def test_other_words_numbers_or_orders_are_no_quote(quote: str):
+    assert REPORT.find(quote) is None

@@ -70,6 +70,8 @@ class FocusMethod:
     reranker: HitReranker | None = None
     tries: int = 3
     recipe: str = "focus"
+    #: Whether exact answers that nothing tells apart are ranked, too.
+    ranks_alike: bool = False
 
     @classmethod
     def build(  # noqa: PLR0913 (the options of the recipe)
@@ -79,7 +81,7 @@ class FocusMethod:
         retriever: Recipe,
         reader: Annotated[Recipe, Auto("cited", "span", baseline="extractive")],
         sort: Annotated[SortChoice, Auto("vector", "words", requires="encoder")],
-        form: Annotated[Literal["pointwise", "listwise", "none"], Auto("pointwise", "none")],
+        form: Annotated[Literal["needed", "pointwise", "listwise", "none"], Auto("needed", "none")],
         relations: Literal["typed", "any"] = "typed",
         k: int = 20,
         samples: int = 1,
@@ -98,9 +100,12 @@ class FocusMethod:
 
         With ``paper`` it is what the paper prints and nothing more (:mod:`clew.methods.focus.paper`): of the other
         options only ``sort``, ``form``, ``k`` and ``relations`` count, and ``lines`` (of Algorithm 2: 14 and 19).
-        Raises UsageError.
+        ``form`` ``needed`` is ``pointwise`` but for exact answers without a wish that ranks them. Raises UsageError.
         """
-        reranker = None if form == "none" else create_hit_reranker(resources.require_model("focus"), form, k)
+        reranker = None
+        if form != "none":
+            kind = "listwise" if form == "listwise" else "pointwise"
+            reranker = create_hit_reranker(resources.require_model("focus"), kind, k)
         sorter = CandidateSorter.build(resources, sort, k, fusion)
         widened = constants == "widened"
         if paper:
@@ -127,6 +132,7 @@ class FocusMethod:
             reranker,
             tries,
             recipe,
+            ranks_alike=form in {"pointwise", "listwise"},
         )
 
     def answer(self, question: Question, trail: Trail) -> Answer:
@@ -157,7 +163,7 @@ class FocusMethod:
             # Step 3 (line 3): candidates sorted by vector, and filled up to k_max.
             candidates = self.sort(solution, question, record)
             # Step 4 (line 4): the first k_max reordered by the model.
-            reranked = self.rerank(question, candidates, record)
+            reranked = candidates if self._is_alike(solution) else self.rerank(question, candidates, record)
             answers.add(solution, candidates, self._explain(solution, reranked, question, record))
 
     def parse(
@@ -230,6 +236,10 @@ class FocusMethod:
         if solution.exact is not None and self.reranker is None and not solution.prepared.soft_words:
             return list_exact_answers(solution.exact, self.sorter.k_max)
         return self.sorter.sort(solution, question, record)
+
+    def _is_alike(self, solution: Solution) -> bool:
+        """Return whether a solution is an exact set whose members are not to be ranked."""
+        return solution.exact is not None and not self.ranks_alike and not solution.prepared.soft_words
 
     def rerank(
         self, question: Question, candidates: SortedCandidates, record: TrailRecorder
@@ -364,3 +374,4 @@ class FocusMethod:
             replace(answer, hit=replace(answer.hit, score=answer.hit.score + PREFERENCE_WEIGHT * share))
             for answer, share in zip(ranking, shares, strict=True)
         ]
+

@@ -26,14 +26,24 @@ from clew.core.values import has_certain_support
 from clew.methods.prompting import make_passages_optional, numbered_contexts, parse_final_answer, take_fitting
 from clew.methods.readers import NOT_FOUND
 
-_EQUIVALENTS = {
-    **dict.fromkeys("“”„‟«»″〝〞", '"'),
-    **dict.fromkeys("‘’‚‛′`´", "'"),
-    **dict.fromkeys("‐‑‒–—―−﹣－", "-"),
-    **{"\u00ad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "…": "..."},
+#: What is the same in a quote: one character for one, and characters that stand for others or for nothing.
+_SAME = {
+    ord(char): same
+    for chars, same in (("“”„‟«»″〝〞", '"'), ("‘’‚‛′`´", "'"), ("‐‑‒–—―−﹣－", "-"))
+    for char in chars
+}
+_WRITTEN_OUT = {"\u00ad": "", "\u200b": "", "\u2060": "", "\ufeff": "", "…": "..."} | {
     **{"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"},
 }
-_DIVIDED = re.compile(r"(?<=[^\W\d])[-\u00ad‐]\s*\n\s*(?=[a-zà-öø-ÿ])")
+#: What a quote may have or lack: spaces, quotation marks, marks of emphasis around words, backslashes before marks.
+_LOOSE = re.compile(r"\s+|\"|(?<!\w)['*_]+|['*_]+(?!\w)|\\(?=[^\w\s])")
+#: A word divided at a line's end, whose hyphen a quote may have or lack; and what stands for it.
+_DIVIDED = re.compile(r"(?<=[^\W\d])[-\u00ad]\s*\n\s*(?=[a-zà-öø-ÿ])")
+_DIVISION = "\x1f"
+#: Where a quote leaves something out.
+_ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:\.\.\.|…)\s*[\])]|\.\.\.+|…)\s*")
+#: A currency's sign before a number, which a quote may lack, and a place before a number.
+_CURRENCY, _BEFORE_NUMBER = "[$€£¥₹]?", re.compile(r"(?<![\d$€£¥₹.,])(?=\d)")
 _WORD = re.compile(r"[^\W_]")
 _WORDS = re.compile(r"\w+")
 #: A character of a script that puts spaces between words.
@@ -54,40 +64,80 @@ class SourceText:
     @classmethod
     def from_text(cls, text: str) -> SourceText:
         """Normalise a text."""
+        plain = text.translate(_SAME)
+        left_out = {}
+        for loose in _LOOSE.finditer(plain):
+            around = plain[max(loose.start() - 1, 0) : loose.start()] + plain[loose.end() : loose.end() + 1]
+            # "4 200" is not "4200".
+            left_out[loose.start()] = (
+                loose.end(),
+                " " if loose[0].isspace() and around.isdigit() and len(around) == 2 else "",
+            )
+        left_out |= {division.start(): (division.end(), _DIVISION) for division in _DIVIDED.finditer(plain)}
         characters: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        line_ends = {index for division in _DIVIDED.finditer(text) for index in range(*division.span())}
-        for index, char in enumerate(text):
-            if index in line_ends:
-                continue
-            for character in _normalise(char):
-                if character == " " and characters[-1:] == [" "]:
-                    ends[-1] = index + 1
-                    continue
-                characters.append(character)
-                starts.append(index)
-                ends.append(index + 1)
-        return cls(text, "".join(characters), tuple(starts), tuple(ends))
+        ranges: list[tuple[int, int]] = []
+        index = 0
+        while index < len(plain):
+            end, written = left_out.get(index) or (index + 1, _write_out(plain[index]))
+            characters += written
+            ranges += [(index, end)] * len(written)
+            index = end
+        return cls(
+            text, "".join(characters), tuple(start for start, _ in ranges), tuple(end for _, end in ranges)
+        )
 
     def find(self, quote: str) -> tuple[int, int] | None:
         """Return the range of ``quote`` in the text, or None if it is not there.
 
-        A full stop, comma or the like at the end of the quote may be missing in the source.
+        A full stop, comma or the like at its end may be missing in the source; spaces, quotation marks, emphasis, the
+        hyphen of a line's end, a currency's sign and the case of the first letter may differ. What it leaves out
+        ("...") lies in the range.
         """
         quote = quote.strip(_AROUND).removesuffix("...").removeprefix("...").strip(_AROUND)
         for form in (quote, quote.rstrip(".,;:!?")):
-            span = self._find(SourceText.from_text(form).normalised.strip())
-            if span is not None:
-                return span
+            parts = [part for part in _ELLIPSIS.split(form) if _WORD.search(part)]
+            spans = [(0, 0)]
+            for part in parts:
+                if (span := self._find(SourceText.from_text(part).normalised, spans[-1][1])) is None:
+                    break
+                spans.append(span)
+            if parts and len(spans) > len(parts):
+                return spans[1][0], spans[-1][1]
         return None
 
-    def _find(self, words: str) -> tuple[int, int] | None:
-        if not _WORD.search(words):
-            return None
-        pattern = _edge_before(words[0]) + re.escape(words) + _edge_after(words[-1])
-        match = re.search(pattern, self.normalised)
-        return (self.starts[match.start()], self.ends[match.end() - 1]) if match else None
+    def _find(self, words: str, after: int) -> tuple[int, int] | None:
+        """Return the range of the first place of normalised words that begins at ``after`` or later."""
+        words = words.replace(_DIVISION, "")
+        pieces = [re.escape(char) for char in words]
+        pieces[0] = f"(?i:{pieces[0]})"
+        for place in _BEFORE_NUMBER.finditer(words):
+            if place.start():
+                pieces[place.start()] = _CURRENCY + pieces[place.start()]
+        # The hyphen of a word may be that of a line's end, and a division may be where the quote has none.
+        pattern = f"{_DIVISION}?".join(f"[-{_DIVISION}]" if piece == r"\-" else piece for piece in pieces)
+        for match in re.finditer(f"(?=({pattern}))", self.normalised):
+            start, end = self.starts[match.start(1)], self.ends[match.end(1) - 1]
+            if start >= after and self._stands_alone(start, end):
+                return start, end
+        return None
+
+    def _stands_alone(self, start: int, end: int) -> bool:
+        """Return whether a range begins and ends where words and numbers do."""
+        before, inside, behind = (
+            self.text[max(start - 2, 0) : start],
+            self.text[start:end],
+            self.text[end : end + 2],
+        )
+        if re.match(_SPACED, inside) and re.search(rf"{_SPACED}\Z", before):
+            return False
+        if re.search(rf"{_SPACED}\Z", inside) and re.match(_SPACED, behind):
+            return False
+        is_cut = inside[0].isdigit() and re.fullmatch(r"\d[.,]", before)
+        return not is_cut and not (inside[-1].isdigit() and re.fullmatch(r"[.,]\d", behind))
+
+
+def _write_out(char: str) -> str:
+    return _WRITTEN_OUT[char] if char in _WRITTEN_OUT else unicodedata.normalize("NFD", char)
 
 
 def find_verbatim(text: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
@@ -98,23 +148,6 @@ def find_verbatim(text: str, hits: Sequence[Hit]) -> tuple[Quote, ...]:
         if span:
             return (Quote(hit.node.id, hit.node.text[slice(*span)], span),)
     return ()
-
-
-def _normalise(char: str) -> str:
-    if char.isspace():
-        return " "
-    equivalent = _EQUIVALENTS.get(char)
-    return unicodedata.normalize("NFD", char) if equivalent is None else equivalent
-
-
-def _edge_before(first: str) -> str:
-    edge = rf"(?<!{_SPACED})" if re.match(_SPACED, first) else ""
-    return edge + (r"(?<!\d[.,])" if first.isdigit() else "")
-
-
-def _edge_after(last: str) -> str:
-    edge = rf"(?!{_SPACED})" if re.match(_SPACED, last) else ""
-    return edge + (r"(?![.,]\d)" if last.isdigit() else "")
 
 
 #: A quote of at least this many words is also looked for in other sources than the one it names.
