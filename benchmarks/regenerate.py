@@ -1,4 +1,4 @@
-"""Run the commands of docs/benchmarks again and replace the figures with what they print.
+"""Run the commands of the documentation again and replace the figures with what they print.
 
 A block of these pages begins with a comment that holds the command, and its figures are what the command printed:
 
@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "benchmarks"
+PAGES = ROOT / "docs"
 WORK = ROOT / "build" / "benchmarks"
 BLOCK = re.compile(r"<!-- figures: (?P<command>.+?) -->\n(?P<figures>.*?)<!-- end -->", re.DOTALL)
 
@@ -54,7 +54,7 @@ def main() -> int:
     options = parser.parse_args()
     pages = {
         match["command"]: page
-        for page in sorted(PAGES.glob("*.md"))
+        for page in sorted(PAGES.rglob("*.md"))
         for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
     }
     chosen = {command: page for command, page in pages.items() if options.only in command}

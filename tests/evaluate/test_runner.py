@@ -324,10 +324,13 @@ def test_what_a_run_costs_is_said_first_and_a_model_grades_it(data, tmp_path, mo
             app, ["eval", "run", "--data", data, "-r", "none", "--llm", server.llm, "--out", out]
         )
         assert ran.exit_code == 0, ran.output
-        assert "none: about 6 calls" in ran.output and len(server.requests) == 6
+        assert "none: about 6 calls" in ran.output and "read: about 6 calls" in ran.output
+        assert sum("less than 6 words" in request.prompt for request in server.requests) == 6
         graded = CliRunner().invoke(app, ["eval", "grade", out, "--llm", server.llm])
         assert graded.exit_code == 0 and "6 calls" in graded.output, graded.output
-        (only,) = RunFolder(tmp_path / "runs" / "hotpotqa-pooled").load_runs()
+        only, control = RunFolder(tmp_path / "runs" / "hotpotqa-pooled").load_runs()
+        # One prompt over the first passages stands beside every recipe that a model answers.
+        assert (only.recipe, control.recipe) == ("none", "read")
         # The question with "Dunmere" in it is right; the mumbled verdict is no grade at all.
         assert {name: value.grade for name, value in only.results.items()} == {
             "q0": 1, "q1": None, "q2": 0, "q3": 0, "q4": 0, "q5": 0

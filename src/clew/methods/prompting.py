@@ -92,6 +92,8 @@ _FINAL = re.compile(
     r"[*_]*\s*:?[*_\s]*",
     re.IGNORECASE | re.MULTILINE,
 )
+#: A sentence with its answer in bold.
+_ONE_IN_BOLD = re.compile(r"\A[^*\n]*\*\*(?P<value>[^*\n]{1,60})\*\*[^*\n]*\Z")
 _LIST_MARK = re.compile(r"^(?:[-*•]\s+|\(?\d{1,2}[.)]\s+)")
 _AROUND = " \t*_\"'“”`"
 _ANSWER_OBJECT = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
@@ -119,6 +121,8 @@ def parse_short_answer(reply: str) -> str:
     text = undress_value(reply)
     if answer := _answer_in_json(text):
         return answer
+    if emphasised := _ONE_IN_BOLD.match(text):
+        return emphasised["value"]
     announcement = _FINAL.search(text)
     lines = _lines(text[announcement.end() :] if announcement else text)
     return _first_sentence(lines[0]) if lines else ""

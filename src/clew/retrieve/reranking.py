@@ -232,6 +232,9 @@ def parse_score(reply: str) -> float | None:
     (0.85, 0.8, None)
     """
     text = _SCALE.sub(" ", undress_value(reply))
+    first = _SHARE.fullmatch(text.partition("\n")[0].strip())
+    if first is not None and (score := _read_share(first)) is not None:
+        return score
     for label in _LABEL.finditer(text):
         share = _SHARE.match(text, label.end())
         if share is not None and (score := _read_share(share)) is not None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 
 import pytest
 
@@ -234,3 +235,9 @@ def test_a_small_context_leaves_tables_out(base):
     with ScriptedServer([reply("", abstain=True)]) as server:
         base.ask("How did costs develop?", llm=f"{server.llm}?context=900", recipe="tables")
         assert "table report" in server.requests[0].user
+
+
+def test_without_duckdb_no_model_is_asked_for_sql(base, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    answer, requests = ask(base, "What did the Portuguese pay?")
+    assert requests == [] and "DuckDB" in answer.fallbacks[0]

@@ -159,7 +159,7 @@ def evaluation_session(
         yield lambda questions: Experiment(questions, settings, out, workers, show_progress, print_estimate)
 
 
-METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls")
+METRICS = ("EM", "F1", "accuracy", "recall@5", "all-gold@5", "SF-EM", "MRR", "seconds", "calls", "tokens")
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -255,7 +255,8 @@ def run(
     --corpus chooses the documents: those of each question with randomly drawn others (question), those of all
     questions together (pooled), the same but each question searches only its own (own), your knowledge base (kb) or
     another one (FOLDER), or nothing (none), for recipes that answer from memory or the web. Graphs can be added to
-    a corpus that is pooled or none; a knowledge base brings its own.
+    a corpus that is pooled or none; a knowledge base brings its own. With a language model there is always a control:
+    read, one prompt over the first ten passages of the same search.
 
       clew eval run --data hotpotqa=dev.json -r kgp -r "read(retriever=bm25)" --limit 200 --out runs
 
@@ -287,6 +288,9 @@ def run(
         record=record,
     )
     recipes = recipe or ["default"]
+    # What a method adds is seen beside one prompt over the first passages of the same search.
+    if settings.llm is not None and corpus != "none" and not any(name.startswith("read") for name in recipes):
+        recipes = [*recipes, "read"]
     announce_text_destination("questions and passages", settings.llm)
     for model in (settings.encoder, settings.beside):
         announce_text_destination(describe_encoder_input("questions and passages", recipes), model)

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 from clew.core.errors import BadCompletion
@@ -27,7 +28,9 @@ from clew.core.text import shorten_space
 
 Schema = Mapping[str, Any]
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL)
+_THOUGHT = re.compile(
+    r"\A.*</(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>", re.DOTALL
+)
 #: A thought that never ends: the reply contains nothing else.
 _ENDLESS_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*\Z", re.DOTALL)
 #: Control characters, and halves of surrogate pairs, which cannot be written to a file.
@@ -57,11 +60,14 @@ _TURN_END = re.compile(
 _TAG = re.compile(
     r"<(?P<tag>[a-z_]{1,20})>\s*(?P<inside>.*?)\s*(?:</(?P=tag)>\W*\Z|\Z)", re.DOTALL | re.IGNORECASE
 )
+_ANSWER_TAG = re.compile(r"<(answer|final_answer|output|result)>\s*(.*?)\s*</\1>", re.DOTALL | re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}")
 #: A fence in a reply, with a line before it at most, and what is said behind it.
 _ONE_FENCE = re.compile(r"\A[^\n`]{0,160}\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```[^`]*\Z", re.DOTALL)
 #: Marks of emphasis, of code, and quotation marks around all of a reply, with none of the kind in it.
-_AROUND_ALL = re.compile(r"\A(?:\*\*([^*]+)\*\*|`([^`]+)`|“([^“”]+)”)\Z")
+_AROUND_ALL = re.compile(
+    r"\A(?:\*\*([^*]+)\*\*|`([^`]+)`|“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|「([^「」]+)」|\"([^\"]+)\")\.?\Z"
+)
 _BLOCKQUOTE = re.compile(r"^> ", re.MULTILINE)
 #: "Sure! Here is what you asked for:" on a line of its own, or before the value on the same line.
 _PREFACE = re.compile(
@@ -70,7 +76,7 @@ _PREFACE = re.compile(
     re.IGNORECASE,
 )
 #: "答案：", in the scripts that write a colon this wide.
-_WIDE_LABEL = re.compile(r"\A[*_\s]*[^\W\d_]{1,12}[*_]*：[*_\s]*")
+_WIDE_LABEL = re.compile(r"\A[*_\s]*[^\W\d_]{1,12}[*_]*：[*_\s]*|\A(?:.*\n)?【[^】\n]{1,12}】\s*", re.DOTALL)
 #: What a model says before it replaces its reply by another, on a line of its own.
 _CORRECTION = re.compile(
     r"\A.*\n\s*(?:(?:oh\s+)?wait|hold\s+on|actually|correction|sorry|scratch\s+that|let\s+me\s+correct)\b"
@@ -88,7 +94,7 @@ _ASIDE = re.compile(r"\W*(?:reasoning|explanation|analysis|thoughts?|notes?|step
 #: A further example that a base model writes behind its reply.
 _OWN_EXAMPLE = re.compile(
     r"(?<=\S)\s*\n\s*(?:#+\s*|\*\*)?"
-    r"(?:query(?=:\s*\n)|instruction|input|question|claim|section|context|triplet|user|human|example)\b[^\n:]{0,12}:.*",
+    r"(?:query(?=:\s*\n)|q(?=:)|instruction|input|question|claim|section|context|triplet|user|human|example)\b[^\n:]{0,12}:.*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -99,13 +105,19 @@ def clean_reply(reply: str) -> str:
     These are thoughts, tags, a fence, marks of chat templates and of emphasis around all of it, "Here it is:", what
     is corrected further down, reasoning under a heading of its own, and further examples of the model's own.
     """
+    return _clean(_OWN_EXAMPLE.sub("", remove_thoughts(reply)))
+
+
+def _clean(reply: str) -> str:
     text = remove_thoughts(reply)
     if fence := _ONE_FENCE.match(text):
         text = fence[1].strip()
-    if wrapped := _TAG.match(text):
+    if tags := _ANSWER_TAG.findall(text):
+        text = tags[-1][1]
+    elif wrapped := _TAG.match(text):
         text = wrapped["inside"]
-    text = _WIDE_LABEL.sub("", _CORRECTION.sub("", _PREFACE.sub("", text)))
-    text = _OWN_EXAMPLE.sub("", _FINALLY.sub("", _remove_asides(text)))
+    text = _WIDE_LABEL.sub("", _CORRECTION.sub("", _PREFACE.sub("", unescape(text))))
+    text = _FINALLY.sub("", _remove_asides(text))
     boxed = _BOXED.findall(text)
     text = _BLOCKQUOTE.sub("", boxed[-1] if boxed else _text_in_json(text)).strip()
     around = _AROUND_ALL.match(text)
@@ -134,17 +146,27 @@ def _remove_asides(text: str) -> str:
     return before + "".join(values) if values or before.strip() else text
 
 
+#: Keys of JSON below which no value stands.
+_ASIDE_KEY = re.compile(
+    r"question|.*(?:reason|reasoning|rationale|explanation|thoughts?|confidence|evidence|sources?)", re.I
+)
+
+
 def _text_in_json(text: str) -> str:
-    """Return the text that is all that a JSON object has, also as the argument of a tool; else the text."""
+    """Return the text or number that a JSON object gives beside its reasons, also as a tool's argument; else the
+    text."""
     if not text.startswith("{"):
         return text
     try:
         value = _LenientParser(text).parse()
     except _Unreadable:
         return text
-    value = value.get("arguments", value) if isinstance(value, dict) else value
-    values = list(value.values()) if isinstance(value, dict) else []
-    return values[0] if len(values) == 1 and isinstance(values[0], str) else text
+    value = value.get("arguments", value)
+    members = dict(value) if isinstance(value, dict) else {}
+    if len(members) > 1:
+        members = {key: each for key, each in members.items() if not _ASIDE_KEY.fullmatch(key)}
+    values = list(members.values())
+    return str(values[0]) if len(values) == 1 and isinstance(values[0], str | int | float) else text
 
 
 # Refusals
@@ -259,15 +281,28 @@ def _places_after_lead_ins(text: str) -> list[int]:
 
 # Free text
 
-#: Labels before a reply, in the languages of the app.
-_LABEL = re.compile(
-    r"""\A[\s*_#>"'“]*
-    (?: (?:final\s+)?(?:output|summary|answer|response|evidence|result) | (?:the\s+)?missing\s+(?:fact|evidence)
-    | next\s+sentence | reasoning | antwort | ergebnis | respuesta | evidencia | resultado
-    | الجواب | الإجابة | 答案 | 回答 | 证据 | 结果 )
-    [*_]*\s*[:：][*_\s]*""",
-    re.IGNORECASE | re.VERBOSE,
+_ASKED = (
+    r"(?:output|summary|answer|response|evidence|result|score|rating|grade|verdict|reasoning|next\s+sentence"
+    r"|antwort|ergebnis|bewertung|note|respuesta|evidencia|resultado|puntuación|calificación"
+    r"|الجواب|الإجابة|النتيجة|التقييم|الدرجة|\w{0,6}答案|回答|证据|结果|分数|评分)"
 )
+#: A label before a value, in the languages of the app: "Answer:", "Updated score:", "Die Antwort lautet daher:".
+_LABEL = re.compile(
+    rf"""(?:^[\s*_\#>"'“]*|(?<=[.!?。][ ]))
+    (?:(?!intermediate)[^\W\d_]+,?[ ]){{0,4}}{_ASKED}(?:[ ](?:is|lautet|es|ist)\b|是)?(?:[ ][^\W\d_]+){{0,2}}
+    [*_]*\s*(?:[:：]|[ ][–—-][ ])[*_ \t]*\n?(?=.*\S) | ^\s*A:[ ] | ^[\#]{{4}}[ ]""",
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+#: A label at the beginning that announces free text.
+_FIRST_LABEL = re.compile(
+    rf"\A[\s*_#>\"'“]*(?:[^\W\d_]+\s+){{0,2}}(?:{_ASKED}|fact)[*_]*\s*[:：][*_\s]*", re.IGNORECASE
+)
+#: What stands before the last paragraph where each has a label in bold.
+_BOLD_LABEL = re.compile(r"\A(?:\*\*[^*\n]+:\*\*[^\n]*\n\s*\n)+\*\*[^*\n]+:\*\*\s*(?=[^\n]+\Z)")
+#: Where a labelled value ends: at an empty line or another label.
+_VALUE_END = re.compile(r"\n\s*(?:\n|[*_#]*[^\W\d_]+[*_]*\s*[:：])")
+#: A label with nothing behind it.
+_OPEN_LABEL = re.compile(rf"(?:\A|\n)[^\n]{{0,60}}{_ASKED}[^\n]{{0,20}}[:：]\s*\Z", re.IGNORECASE)
 _REMARK = re.compile(
     r"\n\s*[*_#]*(?:let\s+me\s+know|i\s+hope|please\s+(?:let|note|feel)|note\s*:|feel\s+free|is\s+there\s+anything"
     r"|would\s+you\s+like|explanation\s*:|\(?note\b)[^\0]*\Z",
@@ -276,12 +311,19 @@ _REMARK = re.compile(
 #: A line that announces what is below it.
 _LINE = re.compile(r"\A[^\n]{0,120}(?:(?<=:)|(?<=:\*\*))[ \t]*\n+")
 #: What stands before the only line of a reply where a model makes a list of one.
-_LIST_MARK = re.compile(r"\A(?:[-*•]|\(?\d{1,2}[.)])[ \t]+(?=\S[^\n]*\Z)")
+_LIST_MARK = re.compile(r"\A(?:[-*•–]|\(?\d{1,2}[.)])[ \t]+(?=\S[^\n]*\Z)")
 
 
 def cut_remarks(text: str) -> str:
     """Return a reply without the remarks behind it: "Let me know if it helps!", "Explanation: ..."."""
     return _REMARK.sub("", text)
+
+
+def labelled_value(text: str) -> str:
+    """Return what stands behind the last label of a reply ("Answer:", "Updated score:"), "" if it has none."""
+    labels = [*_LABEL.finditer(text)]
+    value = text[labels[-1].end() :].strip() if labels else ""
+    return value[: end.start()] if (end := _VALUE_END.search(value)) else value
 
 
 def undress_value(reply: str) -> str:
@@ -290,10 +332,25 @@ def undress_value(reply: str) -> str:
     >>> undress_value("### Answer\n\nDunmore\n\n### Reasoning\n\nIt follows."), undress_value("答案：- Dunmore")
     ('Dunmore', 'Dunmore')
     """
+    text = _without_heading(reply)
+    if _OPEN_LABEL.search(text):
+        return ""
+    return _unwrap(labelled_value(text) or text)
+
+
+def _without_heading(reply: str) -> str:
     text = cut_remarks(clean_reply(reply))
-    if heading := _HEADING.match(text):
-        text = text[heading.end() :].strip() or text
-    return _LIST_MARK.sub("", _LABEL.sub("", text)).strip()
+    heading = _HEADING.match(text)
+    return text[heading.end() :].strip() or text if heading else text
+
+
+def _unwrap(text: str) -> str:
+    """Return a text without a label in bold, a list mark and quotation marks around all of it."""
+    if paragraph := _BOLD_LABEL.match(text):
+        text = text[paragraph.end() :]
+    text = _LIST_MARK.sub("", text.strip())
+    around = _AROUND_ALL.match(text)
+    return around[around.lastindex or 0].strip() if around else text
 
 
 def read_text(reply: str) -> str:
@@ -305,17 +362,18 @@ def read_text(reply: str) -> str:
     >>> read_text("Here is the summary:\n\n**Summary:** The light was lit in 1871.\n\nLet me know if it helps!")
     'The light was lit in 1871.'
     """
-    text = undress_value(_LINE.sub("", clean_reply(reply)))
+    text = _without_heading(_LINE.sub("", clean_reply(reply)))
+    text = "" if _OPEN_LABEL.search(text) else _unwrap(_FIRST_LABEL.sub("", text))
     return "" if is_refusal(text) else text
 
 
 #: A label, a number or marks before a question.
-_QUESTION_LABEL = re.compile(r"^(?:\W|\d+[.)])*(?:(?:[^\W\d_]+ ?){1,3}:[*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?")
+_QUESTION_LABEL = re.compile(r"^(?:\W|\d+[.)])*(?:(?:[^\W\d_]+ ?){1,3}[:：][*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?")
 
 
 def parse_question(reply: str) -> str:
     """Return the first line of a reply that is a question, "" if none is."""
-    text = clean_reply(reply)
+    text = _clean(reply)
     if is_refusal(text):
         return ""
     lines = [_QUESTION_LABEL.sub("", line).strip(" \t*_\"'`”") for line in text.splitlines()]
@@ -323,16 +381,20 @@ def parse_question(reply: str) -> str:
 
 
 def parse_json(reply: str, schema: Schema) -> Any:
-    """Return the first value in ``reply`` that is valid by ``schema``. Raises BadCompletion, which says why not."""
+    """Return the value in ``reply`` that is valid by ``schema``; the last, where a model corrects itself.
+
+    Raises BadCompletion, which says why not.
+    """
     problem = ""
     whole = remove_thoughts(reply)
-    for text in dict.fromkeys((_CORRECTION.sub("", whole), whole)):
-        for start in _value_starts(text, schema):
-            try:
-                return _validate(_LenientParser(start).parse(), schema, "reply")
-            except (_Unreadable, _Invalid) as error:
-                # Report the problem of the outermost value, though an inner one may still be valid.
-                problem = problem or str(error)
+    for text in dict.fromkeys((_OWN_EXAMPLE.sub("", _CORRECTION.sub("", whole)), whole)):
+        # A value that was written into a string of JSON once more; in fences; anywhere.
+        fences = "\n".join(fence[1] for fence in _FENCE.finditer(text))
+        for piece in filter(None, (_read_string(text), fences, text)):
+            values, why_not = _valid_values(piece, schema)
+            if values:
+                return values[-1]
+            problem = problem or why_not
     shown = " ".join(reply.split())
     raise BadCompletion(
         f"the model's reply is not the JSON that was asked for: {problem or 'no JSON in it'}",
@@ -347,28 +409,31 @@ def schema_instruction(schema: Schema) -> str:
     )
 
 
-def _value_starts(text: str, schema: Schema) -> Iterator[str]:
-    """Yield the rest of the text from each place where the value may start: in code fences first, then anywhere."""
+def _valid_values(text: str, schema: Schema) -> tuple[list[Any], str]:
+    """Return the values in a text that are valid by a schema, in order, and why the first that is not is not. What
+    stands inside a valid value is a part of it."""
     types = schema.get("type", ["object", "array"])
     openers = ("{" if "object" in types else "") + ("[" if "array" in types else "")
-    remaining = _MAX_STARTS
-    # A value that was written into a string of JSON once more.
-    inside = [_read_string(text)] if openers and text.startswith('"') else []
-    for piece in [*inside, *(fence[1] for fence in _FENCE.finditer(text)), text]:
-        if not openers:
-            yield piece.strip()
+    starts = [opener.start() for opener in re.finditer(f"[{re.escape(openers)}]", text)] if openers else [0]
+    values: list[Any] = []
+    problem, end = "", 0
+    for start in starts[:_MAX_STARTS]:
+        if start < end:
             continue
-        for opener in re.finditer(f"[{re.escape(openers)}]", piece):
-            if remaining == 0:
-                return
-            remaining -= 1
-            yield piece[opener.start() :]
+        parser = _LenientParser(text[start:] if openers else text.strip())
+        try:
+            values.append(_validate(parser.parse(), schema, "reply"))
+            end = start + parser.at
+        except (_Unreadable, _Invalid) as error:
+            # The problem is that of the outermost value, though an inner one may still be valid.
+            problem = problem or str(error)
+    return values, problem
 
 
 def _read_string(text: str) -> str:
     """Return what a string of JSON says, "" if a text is none."""
     try:
-        value = json.loads(text)
+        value = json.loads(text) if text.startswith('"') else ""
     except ValueError:
         return ""
     return value if isinstance(value, str) else ""

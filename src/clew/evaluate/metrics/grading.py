@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from clew.evaluate.examples import Example
 
 # "Return: 1", as in the prompt's examples, or the digit alone.
-_VERDICT = re.compile(r"\s*(?:[*_]*[^\W\d_]+[*_\s]*[:：][*_\s]*)?([01])\s*\.?\s*")
+_VERDICT = re.compile(r"\s*(?:[*_]*[^\W\d_]+[*_\s]*[:：][*_\s]*)?([01])\s*(?:\([^()]*\))?\.?\s*")
+#: "..., so I return: 1"
+_RETURNED = re.compile(r"\breturn\W{1,3}([01])\W*\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def read_verdict(reply: str) -> float:
     >>> read_verdict("Return: 1")
     1.0
     """
-    match = _VERDICT.fullmatch(undress_value(reply))
+    text = undress_value(reply)
+    match = _VERDICT.fullmatch(text) or _RETURNED.search(text)
     if match is None:
         raise BadCompletion(f"the grading model said neither 0 nor 1: {reply.strip()[:80]!r}")
     return float(match[1])

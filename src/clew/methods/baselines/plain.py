@@ -12,6 +12,7 @@ from typing import Annotated
 
 from clew.core.component import Auto, PromptFile, Recipe, component
 from clew.core.errors import UsageError
+from clew.core.prompts.replies import undress_value
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.trail import ModelAnswerStep, TrailRecorder, retrieve_with_trail
 from clew.core.types import Answer, Hit, Question, ShownStep
@@ -61,7 +62,7 @@ class Direct:
         completion = self.model.complete([self.template.render(question=question.text)])[0]
         seconds = time.perf_counter() - started
         recorder.add(ModelAnswerStep("none", model=completion.model, usage=completion.usage, seconds=seconds))
-        text = completion.text.strip()
+        text = undress_value(completion.text)
         return Answer(
             text,
             trail=tuple(recorder.steps),

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 
 from clew.core.component import Auto, PromptFile, component
 from clew.core.errors import BudgetExceeded
-from clew.core.prompts.replies import clean_reply, is_refusal
+from clew.core.prompts.replies import clean_reply, is_refusal, labelled_value
 from clew.core.protocols import LanguageModel, PromptTemplate, Reader, Retriever, Trail
 from clew.core.text import normalise
 from clew.core.trail import TrailRecorder, retrieve_with_trail
@@ -48,13 +48,16 @@ class Reply:
 def parse_reply(text: str) -> Reply:
     """Return the first move of a reply. A line that is a question is a follow-up without the words for it."""
     text = clean_reply(text)
-    follow_up, final = _FOLLOW_UP.search(text), _FINAL.search(text)
-    if follow_up and (final is None or follow_up.start() < final.start()):
+    follow_up = _FOLLOW_UP.search(text)
+    # The last one, where a model corrects itself.
+    *_, final = None, *_FINAL.finditer(text, 0, follow_up.start() if follow_up else len(text))
+    if follow_up and final is None:
         return Reply(question=follow_up["question"].strip(_AROUND))
-    if final:
-        # "Final answer: So the final answer is: Ada"
-        inner = _FINAL.search(final["answer"])
-        answer = (inner or final)["answer"].strip(_AROUND).rstrip(".").strip(_AROUND)
+    # "Final answer: So the final answer is: Ada"
+    inner = final and _FINAL.search(final["answer"])
+    found = inner or final
+    if answer := found["answer"] if found else labelled_value(text):
+        answer = answer.strip(_AROUND + ":").rstrip(".。").strip(_AROUND)
         return Reply() if is_refusal(answer) else Reply(final=answer)
     lines = [line.strip(_AROUND + "-•") for line in text.splitlines()]
     return Reply(question=next((line for line in lines if line.endswith("?") and len(line) > 1), ""))

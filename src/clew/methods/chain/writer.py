@@ -31,6 +31,7 @@ from clew.triples.language.chain import (
     Triple,
     parse_chain,
     parse_chain_reply,
+    write_arrows,
 )
 from clew.triples.language.consistency import rank_by_agreement
 from clew.triples.linking.relation_words import word_stems
@@ -184,7 +185,7 @@ class Memory:
         chain = filled.chain.fill(filled.best_values)
         prompt = self.template.render(question=question.text, chain=str(chain))
         completion = self.model.complete([prompt])[0]
-        text = _DOUBT.sub("", _FILLED.sub("", _NEXT.sub("", clean_reply(completion.text))))
+        text = _DOUBT.sub("", _FILLED.sub("", _NEXT.sub("", write_arrows(clean_reply(completion.text)))))
         values, ignored = _parse_values(text, chain)
         for number, value in values.items():
             filled.add(number, Filling(self.name, (Candidate(value, _SCORE),)))

@@ -37,8 +37,11 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(r"[\W_]*\d[\d\W_]*")
-#: A label of any language before a line that is nothing but a list of numbers.
-_LABEL = re.compile(r"^[^\d\n:：{}\[\]]{1,40}[:：](?=[\W_]*\d[\d\W_]*$)", re.MULTILINE)
+#: A label of any language before a line that is nothing but a list of numbers; and what begins a conclusion.
+_LABELLED_LIST = re.compile(r"^[^\d\n:：{}\[\]|]{1,40}[:：](?P<list>[\W_]*\d[\d\W_]*)$", re.MULTILINE)
+_THEREFORE = re.compile(
+    r"\A.*\n\W*(?=(?:therefore|thus|so|hence|in\s+conclusion|overall)\b[^\n]*\d[^\n]*\Z)", re.S | re.I
+)
 # In "1. Paragraph 12" the first number is that of the line.
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s*$)", re.IGNORECASE)
 _LEAD = re.compile(
@@ -47,7 +50,8 @@ _LEAD = re.compile(
 #: Each divider can be read in one way alone: a list that ends before its bracket took two to the number of its items.
 _SERIES = r"\d+(?:(?:[,;&\s–-]|\b(?:and|to|through)\b)+(?:paragraph\s*)?\d+)*"
 _MARKED = re.compile(
-    rf"\b(?:paragraphs?|ids?)\s*(?:ids?|numbers?)?\s*[:#]?\s*({_SERIES})|\[\s*({_SERIES})\s*\]", re.I
+    rf"\b(?:paragraphs?|ids?)\s*(?:ids?|numbers?)?\s*(?:is|are)?\s*[:#]?\s*({_SERIES})|\[\s*({_SERIES})\s*\]",
+    re.I,
 )
 #: "3 and 5 contain the relevant information."
 _SUBJECT = re.compile(
@@ -83,7 +87,7 @@ def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
     line, and paragraphs repeated behind their numbers. Where a line is a list of numbers, what stands around
     it is commentary and its numbers mean nothing.
     """
-    text = _LABEL.sub("", _DENIED_NUMBERS.sub("", clean_reply(reply)))
+    text = _conclusion(_DENIED_NUMBERS.sub("", clean_reply(reply)))
     lines = [
         _NUMBERED.sub("", line) for line in text.splitlines() if line.strip("` \t") and "```" not in line
     ]
@@ -99,6 +103,13 @@ def parse_numbers(reply: str, offered: range) -> ParagraphNumbers:
     unknown = [n for n in named if n not in offered]
     empty = not text.strip("[]{}()\"'`.- \n")
     return ParagraphNumbers(tuple(dict.fromkeys(known)), tuple(dict.fromkeys(unknown)), bool(named) or empty)
+
+
+def _conclusion(text: str) -> str:
+    """Return the last list of numbers that has a label in a reply, or its last line if that concludes; else all."""
+    if lists := [*_LABELLED_LIST.finditer(text)]:
+        return lists[-1]["list"].strip()
+    return _THEREFORE.sub("", text)
 
 
 def _in_prose(line: str, offered: range) -> Iterator[int]:
@@ -132,11 +143,12 @@ _CHOICE = re.compile(r"[\"'“]?\byes\b[\"'”]?\s*(?:or|/)\s*[\"'“]?no\b[\"'�
 #: A verdict in JSON or after "answer". Two parts of the expression match the marks behind that word, and the first
 #: keeps them: thousands took the square of their number.
 _VERDICT = re.compile(
-    r"(?:\banswer\b\W*+(?:is|would\s+be)?|\b(?:decision|verdict|judge?ment|conclusion)\b[*_]*\s*:"
+    r"(?:\banswer\b\W*+(?:is|would\s+be)?:?|\b(?:decision|verdict|judge?ment|conclusion)\b[*_]*\s*:"
     r"|[\"'][\w ]+[\"']\s*:|\brelevant\s*:)[\s*_\"']*"
     r"\b(?P<verdict>yes|no|true|false)\b",
     re.IGNORECASE,
 )
+_REPEATED_QUESTION = re.compile(r"[^.!?\n]*\?")
 _CLAIM = r"(?:relevant|helpful|useful|related|contain|include|provide|mention|answer|give|hold|state|address|help)\w*"
 _DENIED = re.compile(
     rf"(?:\b(?:not|never|cannot|fails?\s+to)|n['’]t)\s+(?:\w+\s+){{0,3}}?{_CLAIM}|\birrelevant\b|\bno\s+relevant\b",
@@ -155,9 +167,9 @@ def parse_verdict(reply: str) -> bool | None:
     The first word counts; where that says nothing, what stands behind "answer" or a key of JSON; then the only one of
     ``yes`` and ``no`` that occurs; then whether it says that the paragraph is relevant, or that it is not.
     """
-    text = _CHOICE.sub(" ", clean_reply(reply))
-    if named := _VERDICT.search(text):
-        return named["verdict"].lower() in {"yes", "true"}
+    text = _REPEATED_QUESTION.sub("", _CHOICE.sub(" ", clean_reply(reply)))
+    if named := [*_VERDICT.finditer(text)]:
+        return named[-1]["verdict"].lower() in {"yes", "true"}
     if _YES.match(text) or _NO.match(text):
         return bool(_YES.match(text))
     # "no" of another language is no verdict: "Lo siento, pero no puedo determinarlo."
@@ -249,16 +261,18 @@ class EntryNames:
 
     def match_reply(self, reply: str) -> tuple[list[int], list[str]]:
         """Return the indexes of the entries in ``reply``, each once, and the pieces of it that match none."""
-        text = _LABEL.sub("", _FENCE.sub("", cut_remarks(clean_reply(_remove_prompt(reply)))).strip())
-        matches: dict[int, None] = {}
-        unmatched: list[str] = []
+        text = _conclusion(_FENCE.sub("", cut_remarks(clean_reply(_remove_prompt(reply)))).strip())
         if not text or _NOTHING.match(text):
             return [], []
-        for line in _lines(text):
-            for indexes, piece in self._match_line(line):
-                matches.update(dict.fromkeys(indexes))
-                unmatched += [piece] if not indexes and piece else []
-        return list(matches), unmatched
+        lines = [list(self._match_line(line)) for line in _lines(text)]
+        # Where a line is a list of names, a sentence is commentary.
+        is_list = [bool(line) and all(self._match_exactly(piece) for _, piece in line) for line in lines]
+        if any(is_list):
+            lines = [
+                line for line, is_it in zip(lines, is_list, strict=True) if is_it or not _is_sentence(line)
+            ]
+        matches = dict.fromkeys(index for line in lines for indexes, _ in line for index in indexes)
+        return list(matches), [piece for line in lines for indexes, piece in line if not indexes and piece]
 
     def _match_line(self, line: str) -> Iterator[tuple[list[int], str]]:
         """Yield each piece of a line with the entries it refers to; a name may extend over several pieces."""
@@ -363,6 +377,10 @@ class EntryNames:
         if len(key.split()) < SENTENCE_WORDS and left > len(key.replace(" ", "")) / 2:
             return []
         return [index for _, indexes in sorted(mentions) for index in indexes]
+
+
+def _is_sentence(line: Sequence[tuple[list[int], str]]) -> bool:
+    return sum(len(piece.split()) for _, piece in line) >= 2 * SENTENCE_WORDS
 
 
 def _remove_prompt(text: str) -> str:

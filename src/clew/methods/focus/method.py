@@ -104,8 +104,8 @@ class FocusMethod:
         """
         reranker = None
         if form != "none":
-            kind = "listwise" if form == "listwise" else "pointwise"
-            reranker = create_hit_reranker(resources.require_model("focus"), kind, k)
+            model = resources.require_model("focus")
+            reranker = create_hit_reranker(model, "pointwise" if form == "needed" else form, k)
         sorter = CandidateSorter.build(resources, sort, k, fusion)
         widened = constants == "widened"
         if paper:
@@ -374,4 +374,3 @@ class FocusMethod:
             replace(answer, hit=replace(answer.hit, score=answer.hit.score + PREFERENCE_WEIGHT * share))
             for answer, share in zip(ranking, shares, strict=True)
         ]
-

@@ -42,6 +42,7 @@ from clew.methods.readers.table_answers import (
     open_table,
     quote_rows,
 )
+from clew.methods.tables.sql_engine import import_duckdb
 from clew.methods.tables.sql_writer import SqlAnswer, SqlWriter
 from clew.parse.data_tables import DATA_TYPES, DataTable, table_from_node
 from clew.questions.table_reading import TableReader, TableReading
@@ -172,6 +173,7 @@ class TableQuestions:
         if not tables:
             return None
         try:
+            import_duckdb()  # without it the model's query could not be run
             answer, problem = self.writer.answer(question.text, tables, recorder)
         except BudgetExceeded as error:
             record_stop(recorder, error)

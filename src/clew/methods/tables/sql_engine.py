@@ -137,7 +137,8 @@ def _to_json(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _import_duckdb() -> Any:
+def import_duckdb() -> Any:
+    """Return the module. Raises MissingExtra."""
     try:
         import duckdb
     except ImportError as error:
@@ -163,7 +164,7 @@ def run_query(
     (:func:`~clew.methods.tables.syntax.check_grounded`). Raises UsageError for a query that is refused, wrong or over
     a limit, MissingExtra without DuckDB.
     """
-    duckdb = _import_duckdb()
+    duckdb = import_duckdb()
     limits = limits or QueryLimits()
     started = time.perf_counter()
     connection = duckdb.connect(":memory:", config={"autoload_known_extensions": "false", "threads": "1"})

@@ -194,7 +194,7 @@ def parse_chain(text: str, limits: Limits = Limits()) -> Chain:
     return Chain(triples, _parse_answer(final["what"], numbers))
 
 
-_ARROW = re.compile(r"\s*(?:→|⟶|⇒|->|=>|—>|–>)\s*")
+_ARROW = re.compile(r"\s*(?:→|⟶|⇒|->|=>|—>|–>|»)\s*")
 _CODE = re.compile(r"`+")
 _TRIPLE_START = re.compile(r">>|\A\W*\([^(),]+,[^(),]+,[^()]+\)")
 
@@ -220,14 +220,18 @@ def parse_chain_reply(reply: str, limits: Limits = Limits()) -> Chain:
             raise inner from error
 
 
+def write_arrows(text: str) -> str:
+    """Return a text with ``>>`` for other arrows, if it has no ``>>``."""
+    return text if ">>" in text else _ARROW.sub(" >> ", text)
+
+
 def _find_chain(text: str) -> str:
     """Return the statements from the first triple to the first final answer after it, "" if there are none."""
-    if ">>" not in text:
-        text = _ARROW.sub(" >> ", text)
+    text = write_arrows(text)
     statements: list[str] = []
     for line in _CODE.sub("\n", text).splitlines():
         for part in split_statements(INTRODUCTION.sub("", line.strip())):
-            statement = LIST_MARK.sub("", part).strip(" *_")
+            statement = LIST_MARK.sub("", part).strip(" *_«»“”「」")
             if _TRIPLE_START.search(statement):
                 # In "the chain is: Kismet >> director >> #1" the words before the colon are no head.
                 statements.append(re.sub(r"\A[^>#:]*\bchain\b[^>#:]*:\s*", "", statement))
