@@ -60,7 +60,7 @@ _TURN_END = re.compile(
 _TAG = re.compile(
     r"<(?P<tag>[a-z_]{1,20})>\s*(?P<inside>.*?)\s*(?:</(?P=tag)>\W*\Z|\Z)", re.DOTALL | re.IGNORECASE
 )
-_ANSWER_TAG = re.compile(r"<(answer|final_answer|output|result)>\s*(.*?)\s*</\1>", re.DOTALL | re.IGNORECASE)
+_ANSWER_TAG = re.compile(r"<(answer|final_answer|output|result)>\s*([^<]{0,4000}?)\s*</\1>", re.DOTALL | re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}")
 #: A fence in a reply, with a line before it at most, and what is said behind it.
 _ONE_FENCE = re.compile(r"\A[^\n`]{0,160}\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```[^`]*\Z", re.DOTALL)
@@ -368,7 +368,7 @@ def read_text(reply: str) -> str:
 
 
 #: A label, a number or marks before a question.
-_QUESTION_LABEL = re.compile(r"^(?:\W|\d+[.)])*(?:(?:[^\W\d_]+ ?){1,3}[:：][*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?")
+_QUESTION_LABEL = re.compile(r"^(?:\W|\d+[.)])*(?:[^\W\d_]+(?: [^\W\d_]+){0,2} ?[:：][*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?")
 
 
 def parse_question(reply: str) -> str:

@@ -148,7 +148,7 @@ _VERDICT = re.compile(
     r"\b(?P<verdict>yes|no|true|false)\b",
     re.IGNORECASE,
 )
-_REPEATED_QUESTION = re.compile(r"[^.!?\n]*\?")
+_REPEATED_QUESTION = re.compile(r"(?:^|(?<=[.!?]))[^.!?\n]*\?", re.MULTILINE)
 _CLAIM = r"(?:relevant|helpful|useful|related|contain|include|provide|mention|answer|give|hold|state|address|help)\w*"
 _DENIED = re.compile(
     rf"(?:\b(?:not|never|cannot|fails?\s+to)|n['’]t)\s+(?:\w+\s+){{0,3}}?{_CLAIM}|\birrelevant\b|\bno\s+relevant\b",
