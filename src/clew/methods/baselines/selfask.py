@@ -55,8 +55,8 @@ def parse_reply(text: str) -> Reply:
         return Reply(question=follow_up["question"].strip(_AROUND))
     # "Final answer: So the final answer is: Ada"
     inner = final and _FINAL.search(final["answer"])
-    found = inner or final
-    if answer := found["answer"] if found else labelled_value(text):
+    last = inner or final
+    if answer := last["answer"] if last else labelled_value(text):
         answer = answer.strip(_AROUND + ":").rstrip(".。").strip(_AROUND)
         return Reply() if is_refusal(answer) else Reply(final=answer)
     lines = [line.strip(_AROUND + "-•") for line in text.splitlines()]
