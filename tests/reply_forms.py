@@ -303,6 +303,10 @@ def _citation(name: str) -> dict[str, Any]:
     return {"quotes": [quote], "why": "The source says so.", "answer": name, "missing": ""}
 
 
+def _graph_query(name: str) -> dict[str, Any]:
+    return {"statements": [f"{name} >> designer >> #1"], "operation": "list", "property": ""}
+
+
 def _structure_query(number: int) -> dict[str, Any]:
     structure = dict.fromkeys(("name", "page", "relation", "beside", "document")) | {
         "kind": "table",
@@ -401,6 +405,7 @@ OBJECTS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"types": [], "conditions": [], "wishes": []} | _triples("Holme Viaduct", quantifier=""),
     ),
     "focus-triplets": ({"types": []} | _triples("Marlow Viaduct"), {"types": []} | _triples("Holme Viaduct")),
+    "graph-query": (_graph_query("Marlow Viaduct"), _graph_query("Holme Viaduct")),
     "link-entity": ({"choice": 3}, {"choice": 1}),
     "read-cited": (_citation("Irene Castell"), _citation("Tom Strake")),
     "structure-query": (_structure_query(3), _structure_query(4)),

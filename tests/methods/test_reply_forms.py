@@ -1,5 +1,7 @@
 """Forms of replies on which the reading was mended (``tests/reply_forms.py``), and refusals in many wordings."""
 
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,14 @@ from reply_forms import (
     TEXTS,
     Form,
     dress_prompt,
+    expected_of_call,
+    read_call,
     read_dressed,
     read_reply,
 )
 
+#: Least share of the replies of ``benchmarks/data/replies`` that is read right, and greatest that is read wrong.
+RIGHT_REPLIES, WRONG_REPLIES = 0.93, 0.04
 PROMPTS = sorted(
     {path.name.split(".")[0] for path in Path(clew.core.prompts.__file__).parent.glob("*.v*.md")}
 )
@@ -72,3 +78,14 @@ def test_replies_to_every_prompt_are_read_in_every_dressing(prompt: str):
     assert {
         name: read for name, reply in replies if (read := read_dressed(prompt, reply))[0] != read[1]
     } == {}
+
+
+def test_replies_that_others_wrote_are_read_right_or_refused():
+    outcomes = Counter[str]()
+    for path in (Path(__file__).parents[2] / "benchmarks" / "data" / "replies").glob("*.jsonl"):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            wanted = expected_of_call(row["call"], row["payload"]) if row["expect"] == "value" else None
+            read = read_call(row["call"], row["reply"])
+            outcomes["right" if read == wanted else "refused" if read is None else "wrong"] += 1
+    assert outcomes["right"] >= RIGHT_REPLIES * outcomes.total()
+    assert outcomes["wrong"] <= WRONG_REPLIES * outcomes.total()

@@ -1,9 +1,10 @@
-"""Plain questions over graphs, answered without a language model.
+"""Plain questions over graphs, read by clew's own models, and by a language model where these are not sure.
 
 :class:`clew.questions.reading.QuestionReader` finds the formal queries that a question may mean and how likely each
 is. The likeliest is run exactly as it reads, as typed triples that a person could have written, edited and asked
 again; an empty set is an answer. How likely it is says whether it is stated or shown as possible, beside the next
-readings.
+readings. Where none is likely enough to be stated and a language model is set, that writes the query
+(:mod:`clew.methods.graph_writer`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clew.core.component import Recipe, Resources, component, make_recipe
-from clew.core.errors import UsageError
+from clew.core.errors import BudgetExceeded, UsageError
 from clew.core.protocols import Method, PropertyGraph, Snapshot, Trail
 from clew.core.trail import ChainStep, QuestionReading, ReadingsStep, TrailRecorder, TriplesStep
 from clew.core.types import MAX_POSSIBLE, SHOWN_FROM, STATED_FROM, Answer, Plan, Question, Step
+from clew.methods.answering import record_stop
+from clew.methods.chain.graph_source import create_entity_linker
+from clew.methods.graph_writer import GraphQueryWriter, is_empty
 from clew.questions.plans import LIST
 from clew.questions.reading import QuestionReader, Reading
 from clew.triples.linking.linked_graphs import MOST_JOINED
 
+#: How likely an empty set is the answer where a language model wrote the query. Set by hand: it is not stated.
+MOST_EMPTY = STATED_FROM - 0.01
 #: How an answer begins where no reading is likely enough to be shown.
 UNSURE = "No answer that clew is sure of."
 
@@ -28,16 +34,18 @@ UNSURE = "No answer that clew is sure of."
 @component(
     "graph",
     kind="recipe",
-    summary="plain questions over graphs, read as typed triples by clew's own models, without a language model; "
-    "where it is not sure it shows the likeliest readings with their answers",
+    summary="plain questions over graphs, read as typed triples by clew's own models; where these are not sure a "
+    "language model writes the triples, or the likeliest readings are shown with their answers",
 )
 @dataclass(frozen=True, slots=True)
 class GraphQuestions:
-    """Answers plain questions from the graphs of a base. ``focus`` runs typed triples and gives their evidence."""
+    """Answers plain questions from the graphs of a base. ``focus`` runs typed triples and gives their evidence;
+    ``writer`` is None without a language model."""
 
     snapshot: Snapshot
     reader: QuestionReader
     focus: Method
+    writer: GraphQueryWriter | None = None
     recipe: str = "graph"
 
     @classmethod
@@ -48,7 +56,12 @@ class GraphQuestions:
             "focus", {"sources": "kg", "form": Recipe("none"), "reader": Recipe("extractive")}
         )
         reader = QuestionReader(resources.tools.plan_judge(), resources.snapshot)
-        return cls(resources.snapshot, reader, resources.registry.build("recipe", focus, alone), recipe)
+        writer = None
+        if resources.model is not None:
+            linker = create_entity_linker(resources, "ranked", "graph")
+            writer = GraphQueryWriter(resources.model, linker, resources.snapshot)
+        run = resources.registry.build("recipe", focus, alone)
+        return cls(resources.snapshot, reader, run, writer, recipe)
 
     def answer(self, question: Question, trail: Trail) -> Answer:
         """Return the answer, possible ones, or that none is likely. Raises UsageError where there is no graph."""
@@ -75,8 +88,14 @@ class GraphQuestions:
         self, question: Question, readings: Sequence[Reading], recorder: TrailRecorder
     ) -> Answer:
         """Return the answer of the likeliest reading, with those of the next ones where it is not to be stated; an
-        abstention where none is likely."""
+        abstention where none is likely. Where none is to be stated, a language model is asked for one; not for what
+        may be asked of documents alone."""
         likely = [reading for reading in readings if reading.probability >= SHOWN_FROM]
+        is_sure = bool(likely) and likely[0].probability >= STATED_FROM
+        if self.writer is not None and not is_sure and (likely or not len(self.snapshot.documents())):
+            written = self._answer_by_model(question, recorder)
+            if written is not None:
+                return written
         if not likely:
             text = UNSURE if readings else f"{UNSURE} Nothing that the graphs can be asked fits the question."
             return Answer(
@@ -90,6 +109,24 @@ class GraphQuestions:
             others = (self.answer_reading(question, reading, TrailRecorder()) for reading in likely[1:])
             answer = replace(answer, others=tuple(others))
         return replace(answer, trail=tuple(recorder.steps), usage=recorder.usage())
+
+    def _answer_by_model(self, question: Question, recorder: TrailRecorder) -> Answer | None:
+        """Return the answer of the query that a language model writes, None if it writes none that can be asked. That
+        nothing meets it is only possible."""
+        assert self.writer is not None
+        try:
+            reading = self.writer.write(question, graphs_in_scope(self.snapshot, question), recorder)
+        except BudgetExceeded as error:
+            record_stop(recorder, error)
+            return None
+        if reading is None:
+            return None
+        answer = self.answer_reading(question, reading, recorder)
+        confidence = MOST_EMPTY if is_empty(reading) else None
+        steps = tuple(recorder.steps)
+        return replace(
+            answer, confidence=confidence, reader=self.writer.model.name, trail=steps, usage=recorder.usage()
+        )
 
     def answer_reading(self, question: Question, reading: Reading, trail: Trail) -> Answer:
         """Return the answer of a reading, with the triples that prove it."""

@@ -174,6 +174,18 @@ class GraphPlan:
         return replace(self, statements=(*self.statements, *statements))
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenPlan(GraphPlan):
+    """A plan that somebody wrote as typed triples (``text``), whatever these can say."""
+
+    text: str = ""
+
+    @property
+    def triples(self) -> str:
+        """The plan as typed triples."""
+        return self.text
+
+
 def _unknowns_of(statement: Statement) -> list[int]:
     if isinstance(statement, Edge):
         return [term for term in (statement.head, statement.tail) if isinstance(term, int)]

@@ -60,7 +60,7 @@ _TURN_END = re.compile(
 _TAG = re.compile(
     r"<(?P<tag>[a-z_]{1,20})>\s*(?P<inside>.*?)\s*(?:</(?P=tag)>\W*\Z|\Z)", re.DOTALL | re.IGNORECASE
 )
-_ANSWER_TAG = re.compile(r"<(answer|final_answer|output|result)>\s*([^<]{0,4000}?)\s*</\1>", re.DOTALL | re.IGNORECASE)
+_ANSWER_TAG = re.compile(r"<(answer|final_answer|output|result)>\s*([^<]{0,4000}?)\s*</\1>", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{(?:\\text\{)?([^{}]*)\}")
 #: A fence in a reply, with a line before it at most, and what is said behind it.
 _ONE_FENCE = re.compile(r"\A[^\n`]{0,160}\s*```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```[^`]*\Z", re.DOTALL)
@@ -85,8 +85,7 @@ _CORRECTION = re.compile(
 )
 #: Where a reply that reasons comes to its value: "Final score: 0.85" as its last paragraph.
 _FINALLY = re.compile(
-    r"\A.*\S\s*\n[\s*_]*final\s+(?!answer\b|thought|note|remark|word)[\w ]{1,30}:[*_\s]*(?=[^\n]*\S[^\n]*\Z)",
-    re.IGNORECASE | re.DOTALL,
+    r"[ \t*_]*final\s+(?!answer\b|thought|note|remark|word)[\w ]{1,30}:[*_ \t]*(?=\S)", re.IGNORECASE
 )
 #: A heading of Markdown, and those below which no value stands.
 _HEADING = re.compile(r"^#{1,6}[ \t]+([^\n]{1,80})\n", re.MULTILINE)
@@ -117,7 +116,10 @@ def _clean(reply: str) -> str:
     elif wrapped := _TAG.match(text):
         text = wrapped["inside"]
     text = _WIDE_LABEL.sub("", _CORRECTION.sub("", _PREFACE.sub("", unescape(text))))
-    text = _FINALLY.sub("", _remove_asides(text))
+    text = _remove_asides(text)
+    before, _, last = text.rstrip().rpartition("\n")
+    if before and (final := _FINALLY.match(last)):
+        text = last[final.end() :]
     boxed = _BOXED.findall(text)
     text = _BLOCKQUOTE.sub("", boxed[-1] if boxed else _text_in_json(text)).strip()
     around = _AROUND_ALL.match(text)
@@ -288,9 +290,9 @@ _ASKED = (
 )
 #: A label before a value, in the languages of the app: "Answer:", "Updated score:", "Die Antwort lautet daher:".
 _LABEL = re.compile(
-    rf"""(?:^[\s*_\#>"'“]*|(?<=[.!?。][ ]))
+    rf"""(?:^[ \t*_\#>"'“]*|(?<=[.!?。][ ]))
     (?:(?!intermediate)[^\W\d_]+,?[ ]){{0,4}}{_ASKED}(?:[ ](?:is|lautet|es|ist)\b|是)?(?:[ ][^\W\d_]+){{0,2}}
-    [*_]*\s*(?:[:：]|[ ][–—-][ ])[*_ \t]*\n?(?=.*\S) | ^\s*A:[ ] | ^[\#]{{4}}[ ]""",
+    [*_]*\s*(?:[:：]|[ ][–—-][ ])[*_ \t]*\n?(?=.*\S) | ^[ \t]*A:[ ] | ^[\#]{{4}}[ ]""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 #: A label at the beginning that announces free text.
@@ -368,7 +370,9 @@ def read_text(reply: str) -> str:
 
 
 #: A label, a number or marks before a question.
-_QUESTION_LABEL = re.compile(r"^(?:\W|\d+[.)])*(?:[^\W\d_]+(?: [^\W\d_]+){0,2} ?[:：][*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?")
+_QUESTION_LABEL = re.compile(
+    r"^(?:\W|\d+[.)])*(?:[^\W\d_]+(?: [^\W\d_]+){0,2} ?[:：][*_\s]*(?=[\"'“¿¡]*[A-ZÀ-Þ]))?"
+)
 
 
 def parse_question(reply: str) -> str:

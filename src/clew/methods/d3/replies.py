@@ -38,10 +38,10 @@ _AROUND = re.compile(
 )
 _LIST = re.compile(r"[\W_]*\d[\d\W_]*")
 #: A label of any language before a line that is nothing but a list of numbers; and what begins a conclusion.
-_LABELLED_LIST = re.compile(r"^[^\d\n:：{}\[\]|]{1,40}[:：](?P<list>[\W_]*\d[\d\W_]*)$", re.MULTILINE)
-_THEREFORE = re.compile(
-    r"\A.*\n\W*(?=(?:therefore|thus|so|hence|in\s+conclusion|overall)\b[^\n]*\d[^\n]*\Z)", re.S | re.I
+_LABELLED_LIST = re.compile(
+    r"^[^\d\n:：{}\[\]|]{1,40}[:：](?P<list>[^\w\n]*\d(?:[^\w\n]|[\d_])*)$", re.MULTILINE
 )
+_THEREFORE = re.compile(r"\W*(?:therefore|thus|so|hence|in\s+conclusion|overall)\b[^\n]*\d", re.IGNORECASE)
 # In "1. Paragraph 12" the first number is that of the line.
 _NUMBERED = re.compile(r"^\s*\d+[.)]\s+(?=[\[(\"'*]*(?:paragraph|id\b|p\d)|\d+\s*$)", re.IGNORECASE)
 _LEAD = re.compile(
@@ -109,7 +109,8 @@ def _conclusion(text: str) -> str:
     """Return the last list of numbers that has a label in a reply, or its last line if that concludes; else all."""
     if lists := [*_LABELLED_LIST.finditer(text)]:
         return lists[-1]["list"].strip()
-    return _THEREFORE.sub("", text)
+    last = text.rstrip().rpartition("\n")[2]
+    return last if _THEREFORE.match(last) else text
 
 
 def _in_prose(line: str, offered: range) -> Iterator[int]:
