@@ -150,7 +150,7 @@ def _remove_asides(text: str) -> str:
 
 #: Keys of JSON below which no value stands.
 _ASIDE_KEY = re.compile(
-    r"question|.*(?:reason|reasoning|rationale|explanation|thoughts?|confidence|evidence|sources?)", re.I
+    r".*(?:reason|reasoning|rationale|explanation|thoughts?|confidence|evidence|sources?)", re.I
 )
 
 
@@ -167,6 +167,8 @@ def _text_in_json(text: str) -> str:
     members = dict(value) if isinstance(value, dict) else {}
     if len(members) > 1:
         members = {key: each for key, each in members.items() if not _ASIDE_KEY.fullmatch(key)}
+    if len(members) > 1:
+        members.pop("question", None)
     values = list(members.values())
     return str(values[0]) if len(values) == 1 and isinstance(values[0], str | int | float) else text
 
@@ -283,28 +285,29 @@ def _places_after_lead_ins(text: str) -> list[int]:
 
 # Free text
 
-_ASKED = (
-    r"(?:output|summary|answer|response|evidence|result|score|rating|grade|verdict|reasoning|next\s+sentence"
-    r"|antwort|ergebnis|bewertung|note|respuesta|evidencia|resultado|puntuación|calificación"
-    r"|الجواب|الإجابة|النتيجة|التقييم|الدرجة|\w{0,6}答案|回答|证据|结果|分数|评分)"
+#: The words before a value, and those before free text, in the languages of the app.
+_VALUE_WORDS = (
+    r"(?:output|answer|response|result|score|rating|grade|verdict|antwort|ergebnis|bewertung|respuesta|resultado"
+    r"|puntuación|calificación|الجواب|الإجابة|النتيجة|التقييم|الدرجة|\w{0,6}答案|回答|结果|分数|评分)"
 )
+_TEXT_WORDS = rf"(?:{_VALUE_WORDS}|summary|evidence|next\s+sentence|reasoning|fact|evidencia|证据)"
 #: A label before a value, in the languages of the app: "Answer:", "Updated score:", "Die Antwort lautet daher:".
 _LABEL = re.compile(
     rf"""(?:^[ \t*_\#>"'“]*|(?<=[.!?。][ ]))
-    (?:(?!intermediate)[^\W\d_]+,?[ ]){{0,4}}{_ASKED}(?:[ ](?:is|lautet|es|ist)\b|是)?(?:[ ][^\W\d_]+){{0,2}}
+    (?:(?!intermediate)[^\W\d_]+,?[ ]){{0,4}}{_VALUE_WORDS}(?:[ ](?:is|lautet|es|ist)\b|是)?(?:[ ][^\W\d_]+){{0,2}}
     [*_]*\s*(?:[:：]|[ ][–—-][ ])[*_ \t]*\n?(?=.*\S) | ^[ \t]*A:[ ] | ^[\#]{{4}}[ ]""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 #: A label at the beginning that announces free text.
 _FIRST_LABEL = re.compile(
-    rf"\A[\s*_#>\"'“]*(?:[^\W\d_]+\s+){{0,2}}(?:{_ASKED}|fact)[*_]*\s*[:：][*_\s]*", re.IGNORECASE
+    rf"\A[\s*_#>\"'“]*(?:[^\W\d_]+\s+){{0,2}}{_TEXT_WORDS}[*_]*\s*[:：][*_\s]*", re.IGNORECASE
 )
 #: What stands before the last paragraph where each has a label in bold.
 _BOLD_LABEL = re.compile(r"\A(?:\*\*[^*\n]+:\*\*[^\n]*\n\s*\n)+\*\*[^*\n]+:\*\*\s*(?=[^\n]+\Z)")
 #: Where a labelled value ends: at an empty line or another label.
 _VALUE_END = re.compile(r"\n\s*(?:\n|[*_#]*[^\W\d_]+[*_]*\s*[:：])")
 #: A label with nothing behind it.
-_OPEN_LABEL = re.compile(rf"(?:\A|\n)[^\n]{{0,60}}{_ASKED}[^\n]{{0,20}}[:：]\s*\Z", re.IGNORECASE)
+_OPEN_LABEL = re.compile(rf"(?:\A|\n)[^\n]{{0,60}}{_TEXT_WORDS}[^\n]{{0,20}}[:：]\s*\Z", re.IGNORECASE)
 _REMARK = re.compile(
     r"\n\s*[*_#]*(?:let\s+me\s+know|i\s+hope|please\s+(?:let|note|feel)|note\s*:|feel\s+free|is\s+there\s+anything"
     r"|would\s+you\s+like|explanation\s*:|\(?note\b)[^\0]*\Z",
