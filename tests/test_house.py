@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "clew"
 #: Lines that each room may have. A room over its budget fails. A budget is raised only by a decision record that says
 #: what was taken out instead; whoever takes lines out lowers it.
 LINES = {
-    "core": 7_843,
+    "core": 7_850,
     "parse": 17_158,
     "store": 11_538,
     "models": 3_880,
@@ -27,7 +27,7 @@ LINES = {
     "triples": 7_008,
     "questions": 8_495,
     "retrieve": 5_500,
-    "methods": 16_363,
+    "methods": 16_366,
     "knowledge_base": 8_315,
     "evaluate": 3_769,
     "train": 8_004,

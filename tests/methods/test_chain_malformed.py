@@ -8,6 +8,9 @@ from malformed import MALFORMED
 
 #: The paper's reader takes the first line of a reply as the answer; these have none that says anything.
 WITHOUT_ANSWER = {
+    "broken JSON",
+    "control characters",
+    "nothing but marks",
     "empty",
     "white space",
     "only a thought",

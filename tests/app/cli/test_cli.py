@@ -105,7 +105,7 @@ def test_a_spent_budget_shows_what_was_found_and_has_its_own_exit_status(kb, lim
 @pytest.mark.slow
 def test_a_model_answers_with_checked_quotes_and_a_fabricated_one_is_shown_as_rejected(kb) -> None:
     def script(request):
-        if "Bittern" in request.prompt and "abstain" in request.prompt:
+        if "Bittern" in request.prompt and "quotes" in request.prompt:
             quotes = [
                 {"source": 1, "text": "words that no document holds"},
                 {"source": 1, "text": "the Hirer shall pay $9"},

@@ -26,8 +26,10 @@ def test_the_calls_that_are_foreseen_are_the_calls_that_are_made(kb, recipe, mon
         # The replies of the rehearsal: nothing named, nothing expected, nothing claimed.
         schema = request.body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         known = schema.get("properties", {})
-        sent["read" if "abstain" in known else "guide"] += 1
-        return {"answer": "", "quotes": [], "abstain": True} if "abstain" in known else " "
+        sent["read" if "missing" in known else "structure" if "sql" in known else "guide"] += 1
+        if "sql" in known:
+            return {"sql": "", "abstain": True}
+        return {"quotes": [], "why": "", "answer": "", "missing": ""} if "missing" in known else " "
 
     with ScriptedServer(script) as server:
         record = json.loads(

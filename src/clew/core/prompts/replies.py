@@ -130,7 +130,11 @@ def remove_thoughts(reply: str) -> str:
     """Return a reply without the thoughts before it, marks of chat templates, and characters that are not text; a
     space that does not break is a space, and runs of white space are cut to 40."""
     text = reply.replace("\u200b", "").replace("\ufeff", "").replace("\xa0", " ").replace("\u202f", " ")
-    text = _CHANNEL.sub("", shorten_space(_NOT_TEXT.sub(" ", text)))
+    return _remove_turns(_NOT_TEXT.sub(" ", text))
+
+
+def _remove_turns(reply: str) -> str:
+    text = _CHANNEL.sub("", shorten_space(reply))
     text = _TEMPLATE_TOKEN.sub("", _TURN_END.sub("", text))
     return _ENDLESS_THOUGHT.sub("", _THOUGHT.sub("", text)).strip()
 
@@ -393,7 +397,7 @@ def parse_json(reply: str, schema: Schema) -> Any:
     Raises BadCompletion, which says why not.
     """
     problem = ""
-    whole = remove_thoughts(reply)
+    whole = _remove_turns(reply.removeprefix("\ufeff"))
     for text in dict.fromkeys((_OWN_EXAMPLE.sub("", _CORRECTION.sub("", whole)), whole)):
         # A value that was written into a string of JSON once more; in fences; anywhere.
         fences = "\n".join(fence[1] for fence in _FENCE.finditer(text))

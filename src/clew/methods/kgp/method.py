@@ -41,7 +41,7 @@ from clew.core.prompts.templates import load_prompt
 from clew.core.protocols import Graph, Reader, Retriever, Snapshot, Trail
 from clew.core.trail import ExpandedPath, ExpandStep, SeedStep, TrailRecorder, explore_retriever
 from clew.core.types import RETRIEVED_KINDS, Answer, Hit, Question
-from clew.methods.answering import computed_answer, read_answer, record_stop
+from clew.methods.answering import CUT_SHORT, computed_answer, read_answer, record_stop
 from clew.methods.kgp.algorithm1 import Path, traverse
 from clew.methods.kgp.best_first import BestFirst
 from clew.methods.kgp.guides import (
@@ -246,8 +246,10 @@ class KGP:
         stays where more passages give none."""
         read = list(answer.context)
         for _ in range(self.rounds):
-            if not answer.missing or recorder.should_stop():
+            if not answer.missing:
                 break
+            if recorder.should_stop():
+                return replace(answer, text=CUT_SHORT) if answer.abstained else answer
             wanted = replace(question, text=answer.missing)
             seeds = self._find_seeds(wanted, self.shown + len(read), recorder)
             near = self._rank_passages(

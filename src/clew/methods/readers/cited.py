@@ -109,16 +109,17 @@ class SourceText:
         """Return the range of the first place of normalised words that begins at ``after`` or later."""
         words = words.replace(_DIVISION, "")
         pieces = [re.escape(char) for char in words]
-        pieces[0] = f"(?i:{pieces[0]})"
         for place in _BEFORE_NUMBER.finditer(words):
             if place.start():
                 pieces[place.start()] = _CURRENCY + pieces[place.start()]
         # The hyphen of a word may be that of a line's end, and a division may be where the quote has none.
-        pattern = f"{_DIVISION}?".join(f"[-{_DIVISION}]" if piece == r"\-" else piece for piece in pieces)
-        for match in re.finditer(f"(?=({pattern}))", self.normalised):
-            start, end = self.starts[match.start(1)], self.ends[match.end(1) - 1]
-            if start >= after and self._stands_alone(start, end):
-                return start, end
+        first, *others = (f"[-{_DIVISION}]" if piece == r"\-" else piece for piece in pieces)
+        rest = "".join(f"{_DIVISION}?{piece}" for piece in others)
+        for start_of in (first, f"(?i:{first})"):
+            for match in re.finditer(f"(?=({start_of}{rest}))", self.normalised):
+                start, end = self.starts[match.start(1)], self.ends[match.end(1) - 1]
+                if start >= after and self._stands_alone(start, end):
+                    return start, end
         return None
 
     def _stands_alone(self, start: int, end: int) -> bool:
